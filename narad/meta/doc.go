@@ -1,0 +1,16 @@
+// Package meta holds the cluster's metadata: topics and their assignment, local and remote children, users, members, remotes.
+//
+// State is the metadata itself, in memory, with the rules of every change: one applied entry is one transaction, a refusal is
+// a *wire.Problem and changes nothing. Store puts it behind Raft: any node proposes, every node applies the same entries in the
+// same order and reads locally. A write has been applied on the node that answers it before Propose returns (BRK-06). A stale
+// replica may be read but must not destroy anything: CaughtUp, Barrier and the leader's word come first.
+//
+// An entry that this release cannot apply stops the replica for good (Failed) instead of being skipped, and entries of the
+// remote plane are proposed only once every member reports a release that applies them (ReleaseGate, WRT-02).
+//
+// Loops: one goroutine of a Store follows the leader's changes and a failed state machine; Close stops it and waits, as it does
+// for Raft's own. Registrar.Run registers this node as a member, until its context ends.
+//
+// Refused: a table per kind of remote state beside topics (a remote child is a child record), polling where Changed can tell,
+// heartbeats in the Raft log (an entry every five seconds and node would be most of the log).
+package meta

@@ -1,0 +1,220 @@
+package meta
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"narad.example/narad/wire"
+)
+
+// ErrNotLeader is returned by ProposeLocal, and by a Forwarder, when the node that was asked does not lead, or was not reached
+// at all. Nothing was proposed then and the proposal may be tried elsewhere.
+var ErrNotLeader = errors.New("meta: not the leader")
+
+var errClosed = errors.New("meta: the store is closed")
+
+// Forwarder carries a proposal of a follower to the leader, whose handler calls ProposeLocal. The error is a *wire.Problem for a
+// refusal and ErrNotLeader when nothing was proposed; any other one leaves the outcome unknown.
+type Forwarder interface {
+	ForwardPropose(ctx context.Context, leaderAddr string, entry []byte) (index uint64, err error)
+}
+
+const (
+	askAgain     = 100 * time.Millisecond // between two tries at a leader that turned out to be none
+	enterTimeout = 5 * time.Second        // until Raft takes a proposal in
+)
+
+func noLeader() *wire.Problem {
+	return wire.Refuse(wire.Unavailable, "no leader; try again").After(time.Second)
+}
+
+// unknown is the refusal of a write that may have been proposed. Clients match its text (api.md).
+func unknown() *wire.Problem {
+	return wire.Refuse(wire.Unavailable, "the outcome is unknown: the change may still be applied")
+}
+
+func stopped() *wire.Problem {
+	return wire.Refuse(wire.Unavailable, "the metadata replica of this node has stopped; ask another node")
+}
+
+// Propose puts an entry to the leader and returns its index once it has been applied on this node (BRK-06). It waits a few
+// seconds for a leader when there is none. The error is always a *wire.Problem: the entry's own refusal, Unavailable with "no
+// leader" when nothing was proposed, or Unavailable with "the change may still be applied" when that is not known.
+func (s *Store) Propose(ctx context.Context, e Entry) (uint64, error) {
+	data, err := Encode(e)
+	if err != nil {
+		return 0, wire.Refuse(wire.Internal, "the change does not encode")
+	}
+	patience := time.NewTimer(s.leaderWait)
+	defer patience.Stop()
+	for {
+		changed, moved := s.Changed(), s.leaderChange()
+		index, err := s.proposeOnce(ctx, data)
+		if !errors.Is(err, ErrNotLeader) {
+			return index, problem(err)
+		}
+		if s.fsm.err() != nil {
+			return 0, stopped()
+		}
+		again := time.NewTimer(askAgain)
+		select {
+		case <-changed: // perhaps the leader's member record
+		case <-moved:
+		case <-again.C:
+		case <-patience.C:
+			err = noLeader()
+		case <-ctx.Done():
+			err = noLeader()
+		case <-s.closing:
+			err = noLeader()
+		}
+		again.Stop()
+		if !errors.Is(err, ErrNotLeader) {
+			return 0, err
+		}
+	}
+}
+
+func (s *Store) leaderChange() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leaderMoved
+}
+
+// proposeOnce asks the leader of this moment.
+func (s *Store) proposeOnce(ctx context.Context, data []byte) (uint64, error) {
+	id, addr, ok := s.Leader()
+	switch {
+	case !ok:
+		return 0, ErrNotLeader
+	case id == s.id:
+		return s.ProposeLocal(ctx, data)
+	case addr == "" || s.forward == nil:
+		return 0, ErrNotLeader
+	}
+	index, err := s.forward.ForwardPropose(ctx, addr, data)
+	if err != nil {
+		return 0, err
+	}
+	if s.WaitApplied(ctx, index) != nil {
+		return 0, unknown()
+	}
+	return index, nil
+}
+
+// problem leaves refusals as they are and turns everything else into an unknown outcome.
+func problem(err error) error {
+	var p *wire.Problem
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &p):
+		return p
+	}
+	return unknown()
+}
+
+// ProposeLocal proposes an encoded entry if this node leads, and returns once it is applied here. It refuses an entry that this
+// release cannot apply, since it would stop every replica of this release, and holds entries of the remote plane back until
+// ReleaseGate lets them pass (WRT-02). The error is a *wire.Problem or ErrNotLeader.
+func (s *Store) ProposeLocal(ctx context.Context, data []byte) (uint64, error) {
+	e, err := Decode(data)
+	if err != nil {
+		return 0, wire.Refuse(wire.Precondition, "the leader runs a release that does not know this change; upgrade it first")
+	}
+	if !s.IsLeader() {
+		return 0, ErrNotLeader
+	}
+	if e.Type() >= TypePutRemote {
+		if err = s.ReleaseGate(); err != nil {
+			return 0, err
+		}
+	}
+	if !s.enter() {
+		return 0, ErrNotLeader
+	}
+	future := s.raft.Apply(data, enterTimeout)
+	if err = s.await(ctx, future); err != nil {
+		return 0, err
+	}
+	if refusal, refused := future.Response().(error); refused {
+		if errors.Is(refusal, ErrFailed) {
+			return 0, unknown()
+		}
+		return 0, refusal
+	}
+	return future.Index(), nil
+}
+
+// enter counts a proposal in, unless Raft is about to end; await counts it out.
+func (s *Store) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refusing {
+		return false
+	}
+	s.proposed.Add(1)
+	return true
+}
+
+// await waits for a future of Raft, and leaves it to a goroutine of its own when the context ends first.
+func (s *Store) await(ctx context.Context, f raft.Future) error {
+	done := make(chan error, 1)
+	go func() {
+		defer s.proposed.Done()
+		done <- f.Error()
+	}()
+	select {
+	case err := <-done:
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
+			errors.Is(err, raft.ErrLeadershipTransferInProgress):
+			return ErrNotLeader
+		}
+		return unknown()
+	case <-ctx.Done():
+		return unknown()
+	}
+}
+
+// Barrier returns once everything committed before it has been applied here and this node's leadership was confirmed by doing
+// so. The error is a *wire.Problem, Unavailable with "no leader" when this node does not lead.
+func (s *Store) Barrier(ctx context.Context) error {
+	if !s.enter() {
+		return noLeader()
+	}
+	if err := s.await(ctx, s.raft.Barrier(enterTimeout)); err != nil {
+		return noLeader()
+	}
+	return nil
+}
+
+// ReleaseGate refuses while a member, or a Raft server without a member record, is not known to apply the entries of the remote
+// plane, dead ones included (WRT-02). The error is a *wire.Problem: Precondition, class old_release, naming the member.
+func (s *Store) ReleaseGate() error {
+	servers := s.Servers()
+	if len(servers) == 0 {
+		return noLeader() // the configuration is not known yet: nothing says that the gate may open
+	}
+	for _, v := range servers {
+		if _, ok := s.Member(v.ID); !ok {
+			return gate(v.ID)
+		}
+	}
+	for _, m := range s.Members() {
+		if m.Applies < NewestType {
+			return gate(m.ID)
+		}
+	}
+	return nil
+}
+
+func gate(member string) error {
+	return wire.Refuse(wire.Precondition, "member %s is not known to run a release with remotes; upgrade it first", member).
+		With("class", "old_release").With("members", []string{member})
+}
