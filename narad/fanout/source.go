@@ -1,0 +1,226 @@
+package fanout
+
+import (
+	"context"
+	"sort"
+	"sync"
+	"time"
+
+	"narad.example/narad/partition"
+)
+
+// Bounds of slabs and waits (broker.md, Fan-out engine; SND-03).
+const (
+	laneRecords = 500
+	laneBytes   = 1 << 20
+
+	// maxDelaySleep bounds a sleep of the delay gate: a clock that was set forward is noticed within it (CUR-11, DEC-40).
+	maxDelaySleep = 30 * time.Second
+	// keepAhead is how long a slab that was read ahead is kept while the one before it does not ship. A link that waits out an
+	// outage must not hold memory that no budget counts.
+	keepAhead = time.Second
+)
+
+// bounds of a slab. linger is how long a slab that is not full waits for more; 0 for a remote child.
+type bounds struct {
+	records, bytes int
+	linger         time.Duration
+}
+
+// source reads the parent partition for one cursor: slabs, read ahead, the delay gate.
+type source struct {
+	part      *partition.Partition
+	partition int
+	lanes     int // 0 for a local child
+	delay     time.Duration
+	now       func() time.Time // the wall clock, which due times follow (DEC-40)
+	bounds    bounds
+	pool      *sync.Pool // of *partition.Slab, shared by all cursors, so that an idle cursor holds none
+
+	mu       sync.Mutex // guards the two below: the commit time of a record that was seen lately
+	headAt   int64
+	headTime int64
+
+	ahead     chan *Slab // nil when nothing is read ahead; else it gets the slab, or is closed without
+	aheadFrom int64
+	readers   sync.WaitGroup
+}
+
+// read reads a slab of due records; nil when the first one is not due or not there.
+func (s *source) read(from int64) (*Slab, error) {
+	mem := s.pool.Get().(*partition.Slab)
+	if err := s.part.Read(from, s.bounds.records, s.bounds.bytes, mem); err != nil {
+		s.pool.Put(mem)
+		return nil, err
+	}
+	recs, next := mem.Records, mem.Next
+	if s.delay > 0 {
+		limit := s.now().Add(-s.delay).UnixMilli()
+		due := sort.Search(len(recs), func(i int) bool { return recs[i].CommitMS > limit }) // commit times never decrease
+		if due < len(recs) {
+			next = recs[due].Offset
+		}
+		recs = recs[:due]
+	}
+	if len(recs) == 0 {
+		s.pool.Put(mem)
+		return nil, nil
+	}
+	s.saw(recs[0])
+	return &Slab{Partition: s.partition, Records: recs, Next: next, mem: mem, pool: s.pool, lanes: s.lanes}, nil
+}
+
+func (s *source) saw(r partition.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.headAt, s.headTime = r.Offset, r.CommitMS
+}
+
+// commitTime is the commit time in ms of the record at offset, or of the oldest retained one when retention took it; false
+// when it cannot be read.
+func (s *source) commitTime(offset int64) (int64, bool) {
+	offset = max(offset, s.part.Oldest())
+	s.mu.Lock()
+	at, ms := s.headAt, s.headTime
+	s.mu.Unlock()
+	if at == offset && ms > 0 {
+		return ms, true
+	}
+	mem := s.pool.Get().(*partition.Slab)
+	defer s.pool.Put(mem)
+	if err := s.part.Read(offset, 1, laneBytes, mem); err != nil || len(mem.Records) == 0 {
+		return 0, false
+	}
+	s.saw(mem.Records[0])
+	return mem.Records[0].CommitMS, true
+}
+
+// startAhead reads the slab after the one that ships now.
+func (s *source) startAhead(from int64) {
+	if s.part.HighWatermark() <= from {
+		return
+	}
+	ch := make(chan *Slab)
+	s.ahead, s.aheadFrom = ch, from
+	s.readers.Go(func() {
+		defer close(ch)
+		slab, err := s.read(from)
+		if err != nil || slab == nil {
+			return // the cursor reads there itself and meets the error
+		}
+		t := time.NewTimer(keepAhead)
+		defer t.Stop()
+		select {
+		case ch <- slab:
+		case <-t.C:
+			slab.giveBack()
+		}
+	})
+}
+
+// take returns the slab at from, read ahead or read now.
+func (s *source) take(from int64) (*Slab, error) {
+	if slab := s.takeAhead(); slab != nil {
+		if s.aheadFrom == from {
+			return slab, nil
+		}
+		slab.giveBack()
+	}
+	return s.read(from)
+}
+
+func (s *source) takeAhead() *Slab {
+	if s.ahead == nil {
+		return nil
+	}
+	slab := <-s.ahead
+	s.ahead = nil
+	return slab
+}
+
+// dropAhead forgets what was read ahead.
+func (s *source) dropAhead() {
+	if slab := s.takeAhead(); slab != nil {
+		slab.giveBack()
+	}
+}
+
+// await returns nil once a due record stands at from, or one that retention took stood there. interrupt, which may be nil, ends
+// it with errInterrupted.
+func (s *source) await(ctx context.Context, from int64, interrupt <-chan error) error {
+	idle := false
+	for {
+		grown := s.part.Grown()
+		if s.part.HighWatermark() > from {
+			break
+		}
+		idle = true
+		if err := sleepUntil(ctx, grown, 0, interrupt); err != nil {
+			return err
+		}
+	}
+	if s.bounds.linger > 0 && s.delay == 0 && idle {
+		if err := s.linger(ctx, from); err != nil {
+			return err
+		}
+	}
+	return s.awaitDue(ctx, from, interrupt)
+}
+
+// linger gives a slab that just began the time to fill.
+func (s *source) linger(ctx context.Context, from int64) error {
+	end := time.Now().Add(s.bounds.linger)
+	for {
+		grown := s.part.Grown()
+		left := time.Until(end)
+		if left <= 0 || s.part.HighWatermark()-from >= int64(s.bounds.records) {
+			return nil
+		}
+		if err := sleepUntil(ctx, grown, left, nil); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitDue is the delay gate (CUR-11).
+func (s *source) awaitDue(ctx context.Context, from int64, interrupt <-chan error) error {
+	for s.delay > 0 {
+		committed, ok := s.commitTime(from)
+		if !ok {
+			return nil // the cursor reads there next and meets the error, which it knows how to handle
+		}
+		left := time.UnixMilli(committed).Add(s.delay).Sub(s.now())
+		if left <= 0 {
+			return nil
+		}
+		if err := sleepUntil(ctx, nil, min(left, maxDelaySleep), interrupt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sleepUntil returns nil when ch is closed or d, unless 0, is over.
+func sleepUntil(ctx context.Context, ch <-chan struct{}, d time.Duration, interrupt <-chan error) error {
+	var over <-chan time.Time
+	if d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		over = t.C
+	}
+	select {
+	case <-ch:
+		return nil
+	case <-over:
+		return nil
+	case err := <-interrupt:
+		return &interrupted{err}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// interrupted carries the result of a sync that ended while the cursor waited.
+type interrupted struct{ err error }
+
+func (i *interrupted) Error() string { return "fanout: interrupted" }
