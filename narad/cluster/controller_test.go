@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"narad.example/narad/meta"
+)
+
+// leading is a replica whose node leads.
+type leading struct{ replica }
+
+func (leading) IsLeader() bool { return true }
+
+type stage struct {
+	t    *testing.T
+	c    *Controller
+	meta leading
+	dead map[string]bool
+	now  time.Time
+}
+
+func newStage(t *testing.T, members ...string) *stage {
+	s := &stage{t: t, meta: leading{replica{meta.NewState()}}, dead: map[string]bool{}, now: time.Unix(0, 0)}
+	for _, id := range members {
+		s.do(meta.PutMember{Member: meta.Member{ID: id}})
+	}
+	s.c = &Controller{Meta: s.meta, Dead: func(id string) bool { return s.dead[id] }, Logger: slog.New(slog.DiscardHandler)}
+	return s
+}
+
+func (s *stage) do(e meta.Entry) {
+	s.t.Helper()
+	_, err := s.meta.Propose(s.t.Context(), e)
+	require.NoError(s.t, err)
+}
+
+func (s *stage) topic(name string, nodes ...string) {
+	s.t.Helper()
+	s.do(meta.CreateTopic{Topic: meta.Topic{Name: name, ID: "id-" + name, Partitions: len(nodes), Nodes: nodes}})
+}
+
+// look lets time pass and the controller look.
+func (s *stage) look(d time.Duration) {
+	s.now = s.now.Add(d)
+	s.c.look(s.t.Context(), s.now)
+}
+
+// moves lists the moves as "topic/partition from>to".
+func (s *stage) moves() (out []string) {
+	for _, t := range s.meta.Topics() {
+		for _, mv := range t.Moves {
+			out = append(out, fmt.Sprintf("%s/%d %s>%s", t.Name, mv.Partition, t.NodeOf(mv.Partition), mv.To))
+		}
+	}
+	return out
+}
+
+// arrive flips every move.
+func (s *stage) arrive() {
+	for _, t := range s.meta.Topics() {
+		for _, mv := range t.Moves {
+			s.do(meta.ClaimMove{TopicID: t.ID, Partition: mv.Partition, MoveID: mv.ID, Was: mv.Attempt, Attempt: "x"})
+			s.do(meta.FlipMove{TopicID: t.ID, Partition: mv.Partition, MoveID: mv.ID, Attempt: "x", From: t.NodeOf(mv.Partition)})
+		}
+	}
+}
+
+func (s *stage) loads() map[string]int {
+	out := map[string]int{}
+	for _, t := range s.meta.Topics() {
+		for _, n := range t.Nodes {
+			out[n]++
+		}
+	}
+	return out
+}
+
+// A member that joined gets its fair share after a minute, one partition at a time from each node, spread over the topics; then all rest.
+//
+// covers: BRK-07
+func TestANewMemberGetsItsShare(t *testing.T) {
+	s := newStage(t, "a", "b")
+	for i := range 3 {
+		s.topic(fmt.Sprint("t", i), "a", "b", "a", "b")
+	}
+	s.look(0)
+	s.look(time.Hour)
+	require.Empty(t, s.moves(), "nothing is uneven")
+	s.do(meta.PutMember{Member: meta.Member{ID: "c"}})
+	s.look(0)
+	s.look(59 * time.Second)
+	require.Empty(t, s.moves(), "a minute is not over")
+	s.look(time.Second)
+	require.Equal(t, []string{"t0/2 a>c", "t1/3 b>c"}, s.moves())
+	s.look(time.Second)
+	require.Len(t, s.moves(), 2, "one at a time from each node")
+	s.arrive()
+	s.look(time.Second)
+	require.Len(t, s.moves(), 2, "no minute between two")
+	s.arrive()
+	require.Equal(t, map[string]int{"a": 4, "b": 4, "c": 4}, s.loads())
+	s.look(time.Second)
+	s.look(time.Hour)
+	require.Empty(t, s.moves())
+	for _, topic := range s.meta.Topics() {
+		require.Contains(t, topic.Nodes, "c", "spread over the topics")
+	}
+}
+
+// A dead node keeps its partitions and gets none; a move from or to it is ended.
+//
+// covers: BRK-07
+func TestTheDeadMoveNothing(t *testing.T) {
+	s := newStage(t, "a", "b", "c")
+	s.topic("t", "a", "a", "a", "b", "b")
+	s.dead["c"] = true
+	s.look(0)
+	s.look(time.Minute)
+	require.Empty(t, s.moves(), "c alone has less than its share")
+	s.dead["c"] = false
+	s.look(0)
+	s.look(time.Minute)
+	require.Equal(t, []string{"t/2 a>c"}, s.moves())
+	s.look(time.Second)
+	require.Len(t, s.moves(), 1, "it goes on while both live")
+	s.dead["c"] = true
+	s.look(time.Second)
+	require.Empty(t, s.moves(), "its target is dead")
+	s.dead["c"] = false
+	s.look(0)
+	s.look(time.Minute)
+	require.Len(t, s.moves(), 1)
+	s.dead["a"] = true
+	s.look(time.Second)
+	require.NotContains(t, s.moves(), "t/2 a>c", "its source is dead")
+	require.Equal(t, 3, s.loads()["a"], "its partitions stay")
+}
