@@ -1,0 +1,64 @@
+package node
+
+import (
+	"context"
+
+	"narad.example/narad/fanout"
+	"narad.example/narad/meta"
+	"narad.example/narad/partition"
+	"narad.example/narad/remote/link"
+)
+
+// FoldLag folds owners' reports.
+func FoldLag(parent, child meta.Topic, reports []fanout.CursorStats, silent []string) link.LagReport {
+	return foldLag(parent, child, reports, silent)
+}
+
+// CursorsAt asks a node for its cursors as a node that has applied this index would.
+func (n *Node) CursorsAt(ctx context.Context, child string, applied uint64) (int, error) {
+	a, err := n.serveCursorStats(ctx, cursorsAsk{Children: []string{child}, Applied: applied})
+	return len(a.Cursors), err
+}
+
+// Applied is the index that this node has applied.
+func (n *Node) Applied() uint64 { return n.meta.Applied() }
+
+// Line is what an owner remembers of the commits that others send.
+type Line struct{ commitLines }
+
+// Enter tells whether a commit is the newest of its line.
+func (l *Line) Enter(from, life string, number uint64) bool {
+	return l.enter(commitHead{From: from, Life: life, Number: number, TopicID: "t"})
+}
+
+// CommitOverTheWire encodes and decodes a commit.
+func CommitOverTheWire(recs []partition.Record) ([]partition.Record, []byte, error) {
+	b, err := encodeCommit(commitHead{TopicID: "t", Partition: 3}, recs)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, out, err := decodeCommit(b)
+	return out, b, err
+}
+
+// DecodeCommit reads a commit's body.
+func DecodeCommit(b []byte) error {
+	_, _, err := decodeCommit(b)
+	return err
+}
+
+// CommitAs is a commit of one record as another node would send it.
+func (n *Node) CommitAs(ctx context.Context, topicID string, p int, life string, number uint64) error {
+	body, err := encodeCommit(commitHead{TopicID: topicID, Partition: p, From: "other", Life: life, Number: number},
+		[]partition.Record{{Payload: []byte("x")}})
+	if err == nil {
+		_, err = n.serveCommit(ctx, body)
+	}
+	return err
+}
+
+// Moving tells whether a topic has a move.
+func (n *Node) Moving(topic string) bool {
+	t, _ := n.meta.Topic(topic)
+	return len(t.Moves) > 0
+}

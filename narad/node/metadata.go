@@ -1,0 +1,293 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"narad.example/narad/cluster"
+	"narad.example/narad/meta"
+	"narad.example/narad/peer"
+	"narad.example/narad/queue"
+	"narad.example/narad/remote/link"
+	"narad.example/narad/wire"
+)
+
+// errTLSFiles is the cause when the Raft TLS files cannot be used.
+var errTLSFiles = errors.New("the file holds no usable certificate")
+
+// openMetadata starts Raft and, with peers, the node RPC, and waits until a single node leads.
+func (n *Node) openMetadata(ctx context.Context) error {
+	dir := n.raftDir()
+	c := n.cfg.Cluster
+	o := meta.Options{
+		NodeID: n.id, Dir: dir, Logger: n.log, NoSync: n.o.Fast, SnapshotThreshold: c.RaftSnapshotThreshold,
+		SnapshotInterval: time.Duration(c.RaftSnapshotInterval), TrailingLogs: c.RaftTrailingLogs,
+	}
+	if len(c.Peers) == 0 {
+		o.Bootstrap = []meta.Server{{ID: n.id, Addr: c.Addr}}
+	} else if err := n.openPeers(&o); err != nil {
+		return err
+	}
+	store, err := meta.Open(o)
+	if err != nil {
+		if o.Transport != nil {
+			_ = o.Transport.Close()
+		}
+		return fmt.Errorf("opening the metadata in %s: %w", dir, err)
+	}
+	n.meta = store
+	if len(c.Peers) > 0 {
+		return n.servePeers()
+	}
+	for _, s := range store.Servers() {
+		if s.ID != n.id {
+			return fmt.Errorf("setting cluster.node_id: %s holds the metadata of node %s, not of %s", dir, s.ID, n.id)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, startWait)
+	defer cancel()
+	if err := waitLeader(ctx, store); err != nil {
+		return fmt.Errorf("the single node did not become leader: %w", err)
+	}
+	n.register(meta.Member{ID: n.id, RaftAddr: c.Addr})
+	return n.waitRegistered(ctx)
+}
+
+// waitRegistered returns when this node's member record is there, so that the release gate is open once the API answers.
+func (n *Node) waitRegistered(ctx context.Context) error {
+	for {
+		changed := n.meta.Changed()
+		if m, ok := n.meta.Member(n.id); ok && m.Applies >= meta.NewestType {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("registering this node: %w", ctx.Err())
+		case <-changed:
+		}
+	}
+}
+
+// raftDir is the folder of the Raft log, on the real disk.
+func (n *Node) raftDir() string {
+	if n.o.RaftDir != "" {
+		return n.o.RaftDir
+	}
+	return filepath.Join(n.cfg.Storage.DataDir, "raft")
+}
+
+// register keeps this node's member record as it should be; without it the release gate stays closed (WRT-02).
+func (n *Node) register(m meta.Member) {
+	r := &cluster.Registrar{Meta: n.meta, Member: m, Logger: n.log}
+	n.loops.run("registration", r.Run)
+}
+
+// waitLeader returns when a single node leads and has applied its log.
+func waitLeader(ctx context.Context, s *meta.Store) error {
+	for {
+		err := s.Barrier(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// openPeers makes Raft's transport and the client of the node RPC.
+func (n *Node) openPeers(o *meta.Options) error {
+	c := n.cfg.Cluster
+	raftTLS, err := n.raftTLS()
+	if err != nil {
+		return err
+	}
+	advertise := c.AdvertiseAddr
+	for _, p := range c.Peers {
+		id, addr, _ := strings.Cut(p, "@")
+		if id == n.id && advertise == "" {
+			advertise = addr
+		}
+		if len(c.InitialMembers) == 0 || slices.Contains(c.InitialMembers, id) {
+			o.Bootstrap = append(o.Bootstrap, meta.Server{ID: id, Addr: addr})
+		}
+	}
+	l, err := n.net.Listen("tcp", c.Addr)
+	if err != nil {
+		return fmt.Errorf("setting cluster.addr: %w", err)
+	}
+	o.Transport = &stream{Listener: l, net: n.net, advertise: advertise, tls: raftTLS}
+	n.plane.client = peer.NewClient(peer.ClientOptions{
+		Secret: n.o.Secrets.ClusterSecret,
+		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			return n.net.Dial(ctx, "tcp", addr, nil)
+		},
+	})
+	o.Forward = cluster.NewForwarder(n.plane.client)
+	return nil
+}
+
+// servePeers answers the other nodes and registers this one.
+func (n *Node) servePeers() error {
+	c := n.cfg.Cluster
+	rpcAddr, err := rpcOf(c.Addr, c.RPCAddr)
+	if err != nil {
+		return err
+	}
+	l, err := n.net.Listen("tcp", rpcAddr)
+	if err != nil {
+		return fmt.Errorf("setting cluster.rpc_addr: %w", err)
+	}
+	n.plane.beats = cluster.NewHeartbeats(n.id, n.meta, n.plane.client)
+	n.plane.server = peer.NewServer(peer.ServerOptions{Secret: n.o.Secrets.ClusterSecret, Logger: n.log})
+	n.plane.server.Handle(cluster.OpPropose, cluster.HandlePropose(n.meta))
+	n.plane.server.Handle(cluster.OpHeartbeat, n.plane.beats.Handle)
+	n.plane.server.Handle(link.OpRemoteWrite, n.serveRemoteWrite)
+	n.handlePeers(n.plane.server)
+	n.loops.run("node RPC", func(context.Context) error { return n.plane.server.Serve(l) })
+	n.loops.run("heartbeats", n.plane.beats.Run)
+	controller := &cluster.Controller{Meta: n.meta, Dead: n.dead, Logger: n.log}
+	n.loops.run("controller", controller.Run)
+	raftAddr := c.AdvertiseAddr
+	for _, p := range c.Peers {
+		if id, addr, _ := strings.Cut(p, "@"); id == n.id && raftAddr == "" {
+			raftAddr = addr
+		}
+	}
+	reached, err := rpcOf(raftAddr, "")
+	if err != nil {
+		return err
+	}
+	n.register(meta.Member{ID: n.id, RaftAddr: raftAddr, RPCAddr: reached})
+	return nil
+}
+
+// rpcOf is the address of the node RPC: the setting, or the port above Raft's.
+func rpcOf(raftAddr, setting string) (string, error) {
+	if setting != "" {
+		return setting, nil
+	}
+	host, port, err := net.SplitHostPort(raftAddr)
+	if err != nil {
+		return "", fmt.Errorf("setting cluster.addr: %w", err)
+	}
+	p, err := strconv.Atoi(port)
+	if err != nil {
+		return "", fmt.Errorf("setting cluster.addr: %w", err)
+	}
+	return net.JoinHostPort(host, strconv.Itoa(p+1)), nil
+}
+
+// raftTLS is mutual TLS 1.3 from the cluster.tls_* files, nil when Raft goes in plaintext.
+func (n *Node) raftTLS() (*tls.Config, error) {
+	c := n.cfg.Cluster
+	if c.TLSCertFile == "" {
+		return nil, nil
+	}
+	cert, err := tls.LoadX509KeyPair(c.TLSCertFile, c.TLSKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("setting cluster.tls_cert_file: %w", err)
+	}
+	pem, err := os.ReadFile(c.TLSCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("setting cluster.tls_ca_file: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("setting cluster.tls_ca_file: %w", errTLSFiles)
+	}
+	return &tls.Config{
+		Certificates: []tls.Certificate{cert}, RootCAs: pool, ClientCAs: pool,
+		ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13,
+	}, nil
+}
+
+// stream is Raft's transport over the node's network.
+type stream struct {
+	net.Listener
+	net       Network
+	advertise string
+	tls       *tls.Config
+}
+
+// Accept takes the next connection of another node's Raft.
+func (s *stream) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	if err != nil || s.tls == nil {
+		return c, err
+	}
+	return tls.Server(c, s.tls), nil
+}
+
+// Dial connects to another node's Raft.
+func (s *stream) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	c, err := s.net.Dial(ctx, "tcp", string(addr), nil)
+	if err != nil || s.tls == nil {
+		return c, err
+	}
+	host, _, err := net.SplitHostPort(string(addr))
+	if err != nil {
+		return nil, err
+	}
+	cfg := s.tls.Clone()
+	cfg.ServerName = host
+	secured := tls.Client(c, cfg)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return secured, nil
+}
+
+// Addr is what the other nodes know this one by.
+func (s *stream) Addr() net.Addr {
+	if s.advertise == "" {
+		return s.Listener.Addr()
+	}
+	return advertised(s.advertise)
+}
+
+type advertised string
+
+func (advertised) Network() string  { return "tcp" }
+func (a advertised) String() string { return string(a) }
+
+// topicsOf shows topics to the queue.
+type topicsOf struct {
+	state *meta.State
+	owned *owned
+}
+
+// Lookup returns what a consumer needs of a topic.
+func (t topicsOf) Lookup(name string) (queue.TopicInfo, error) {
+	rec, ok := t.state.Topic(name)
+	if !ok {
+		return queue.TopicInfo{}, wire.Refuse(wire.NotFound, "topic %q does not exist", name)
+	}
+	if rec.IsStub() {
+		return queue.TopicInfo{}, wire.Refuse(wire.Conflict, "remote child %q lives on remote %s; consume it there", name, rec.Remote.Remote)
+	}
+	return queue.TopicInfo{
+		ID: rec.ID, Name: rec.Name, Partitions: rec.Partitions, Owned: t.owned.serving(&rec),
+		Settings: queue.Settings{
+			VisibilityTimeout: time.Duration(rec.VisibilityTimeoutMS) * time.Millisecond,
+			MaxInFlight:       rec.MaxInFlight, MaxAckedAhead: rec.MaxAckedAhead,
+		},
+	}, nil
+}

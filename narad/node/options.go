@@ -1,0 +1,37 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"narad.example/narad/config"
+	"narad.example/narad/move"
+	"narad.example/narad/vfs"
+)
+
+// Options are what a node is built from. Config must be validated; FS holds everything but the Raft log, which bbolt keeps
+// in RaftDir.
+type Options struct {
+	Config  config.Config
+	Secrets config.Secrets
+	Network Network
+	FS      vfs.FS
+	Logger  *slog.Logger
+	RaftDir string           // a real folder; empty is <data_dir>/raft
+	Now     func() time.Time // the wall clock alone: stamps, due times, ages, retention, certificates (DEC-15); nil is time.Now
+	Fast    bool             // leaves fsync out of the Raft log and the process out of the metrics, weakens bcrypt: for simulations alone
+	Seed    uint64           // of jitter; 0 is seeded by chance
+
+	// AtMoveStep, when not nil, is called at each step of a move to this node, before it goes on (move.Options.At).
+	AtMoveStep func(ctx context.Context, s move.Step)
+}
+
+// The node's own waits.
+const (
+	retentionEvery = time.Minute            // how often retention looks at every partition
+	lookAgain      = 100 * time.Millisecond // between two tries of a start to become current
+	sweepAgain     = time.Minute            // when the data of a deleted topic could not be removed
+	noLeaderRetry  = 2 * time.Second        // Retry-After of a write that met no leader
+	startWait      = 15 * time.Second       // how long Start waits for a leader and the root admin
+)

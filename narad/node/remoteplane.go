@@ -1,0 +1,61 @@
+package node
+
+import (
+	"context"
+
+	"narad.example/narad/audit"
+	"narad.example/narad/cluster"
+	"narad.example/narad/meta"
+	"narad.example/narad/remote/link"
+	"narad.example/narad/wire"
+)
+
+// openLinks builds the writes of remotes and remote children.
+func (n *Node) openLinks(context.Context) error {
+	n.remote.links = link.New(link.Options{
+		NodeID: n.id, State: n.meta.State, Raft: n.meta, Leader: n, Vault: n.remote.vault, Keys: n.remote.keys,
+		Guard: n.remote.guard, Fan: starts{n}, Backlog: backlogs{n}, Lag: lags{n}, Cursors: stuck{n}, Members: holders{n}, Audit: audit.New(n.log),
+		Admin: n.isAdmin, Refused: n.remote.senders.Refused,
+		View: func(stub meta.Topic) wire.Topic { return cluster.View(stub, nil) },
+		Settings: link.Settings{
+			Security: n.cfg.Security.Enabled, APIHopEncrypted: n.cfg.Remotes.APIHopEncrypted,
+			LegacyClusterAuth: n.cfg.Security.AllowLegacyClusterAuth,
+		},
+	})
+	return nil
+}
+
+// isAdmin tells whether a user of the metadata is an admin, which the leader asks again (WRT-01).
+func (n *Node) isAdmin(user string) bool {
+	u, ok := n.meta.User(user)
+	if !ok {
+		return false
+	}
+	for _, g := range u.Grants {
+		if g.Action == wire.ActionAdmin {
+			return true
+		}
+	}
+	return u.Root
+}
+
+// RemoteWrite carries a write to the leader: to this node when it leads, else over the node RPC (link.Leader). It is sent
+// once.
+func (n *Node) RemoteWrite(ctx context.Context, body []byte) ([]byte, error) {
+	if n.meta.IsLeader() {
+		return n.remote.links.ServeRemoteWrite(ctx, body)
+	}
+	_, addr, ok := n.meta.Leader()
+	if !ok || n.plane.client == nil {
+		return nil, wire.Refuse(wire.Unavailable, "no leader; nothing was changed").After(noLeaderRetry)
+	}
+	return n.plane.client.Call(ctx, addr, link.OpRemoteWrite, body)
+}
+
+// serveRemoteWrite answers another node's RemoteWrite. Until this node is whole it refuses.
+func (n *Node) serveRemoteWrite(ctx context.Context, body []byte) ([]byte, error) {
+	if !n.front.whole.Load() {
+		return nil, wire.Refuse(wire.Unavailable, "the leader is starting; nothing was changed").After(noLeaderRetry)
+	}
+	return n.remote.links.ServeRemoteWrite(ctx, body)
+}
