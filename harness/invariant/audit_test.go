@@ -1,0 +1,76 @@
+package invariant
+
+import (
+	"testing"
+
+	"narad.example/harness/ledger"
+)
+
+func audited() *ledger.Scenario {
+	s := hand(4)
+	s.Operations = append(s.Operations,
+		ledger.Operation{At: 10, Done: 12, Kind: ledger.KindAdmin, Action: "remote_child.pause", Target: "orders-to-b", RequestID: "r1", Outcome: ledger.Acknowledged, Status: 200},
+		ledger.Operation{At: 20, Done: 22, Kind: ledger.KindAdmin, Action: "remote_child.resume", Target: "orders-to-b", RequestID: "r2", Outcome: ledger.Acknowledged, Status: 200},
+		ledger.Operation{At: 30, Done: 32, Kind: ledger.KindAdmin, Action: "topic.create", Target: "other", RequestID: "r3", Outcome: ledger.Refused, Status: 409},
+	)
+	s.Audit = []ledger.AuditLine{
+		{Node: "source-1", Event: "remote_child.pause", Outcome: "ok", Status: 200, RequestID: "r1", Stage: "ingress"},
+		{Node: "source-2", Event: "remote_child.pause", Outcome: "committed", RequestID: "r1", Stage: "leader", Index: 7},
+		{Node: "source-1", Event: "remote_child.resume", Outcome: "ok", Status: 200, RequestID: "r2", Stage: "ingress"},
+		{Node: "source-2", Event: "remote_child.resume", Outcome: "committed", RequestID: "r2", Stage: "leader", Index: 9},
+		{Node: "source-1", Event: "topic.create", Outcome: "rejected", Status: 409, RequestID: "r3", Stage: "ingress"},
+	}
+	return s
+}
+
+// covers: HAR-08
+func TestAudit(t *testing.T) {
+	expect(t, audit, audited(), ledger.Pass, "3 answered requests, 5 lines")
+
+	s := audited()
+	s.Audit = append(s.Audit[:0], s.Audit[1:]...)
+	expect(t, audit, s, ledger.Fail, "remote_child.pause of orders-to-b (request r1, status 200) has 0 ingress lines")
+
+	s = audited()
+	s.Audit = append(s.Audit, s.Audit[0])
+	expect(t, audit, s, ledger.Fail, "has 2 ingress lines")
+
+	s = audited()
+	s.Audit = append(s.Audit[:1], s.Audit[2:]...)
+	expect(t, audit, s, ledger.Fail, "has 0 committed leader lines and 0 replayed ones")
+
+	s = audited()
+	s.Audit[1].Replayed = true // a new leader wrote it
+	expect(t, audit, s, ledger.Pass, "")
+
+	s = audited()
+	s.Audit = append(s.Audit, s.Audit[1])
+	s.Audit[5].Replayed = true // and once more
+	expect(t, audit, s, ledger.Pass, "")
+
+	s = audited()
+	s.Audit[1].Index, s.Audit[3].Index = 9, 7
+	expect(t, audit, s, ledger.Fail, "source-2 logs index 7 after 9")
+
+	s = audited()
+	s.Audit[3].Node, s.Audit[3].Index = "source-3", 5
+	expect(t, audit, s, ledger.Fail, "was asked after the change at index 7 was answered and has index 5")
+
+	s = audited()
+	s.Audit = append(s.Audit, ledger.AuditLine{Node: "source-2", Event: "remote.delete", Outcome: "committed", RequestID: "r9", Stage: "leader", Index: 12})
+	expect(t, audit, s, ledger.Fail, "names request r9, which nobody made")
+
+	s = audited()
+	s.Operations[4].Outcome, s.Operations[4].Status = ledger.Unknown, 0
+	s.Audit = s.Audit[1:]
+	expect(t, audit, s, ledger.Pass, "2 answered requests")
+}
+
+// covers: HAR-08
+func TestAuditInconclusive(t *testing.T) {
+	expect(t, audit, lacking(audited(), ledger.AuditName), ledger.Inconclusive, "absent")
+	expect(t, audit, hand(4), ledger.Inconclusive, "no admin request was answered")
+	s := audited()
+	s.Facts.LogsRead = false
+	expect(t, audit, s, ledger.Inconclusive, "the log of some node was not read")
+}
