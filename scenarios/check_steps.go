@@ -1,0 +1,146 @@
+package scenarios
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"narad.example/narad/wire"
+)
+
+// action says what a step's action is about, which fields it takes beside that, and the status of its success.
+type action struct {
+	success int
+	remote  bool // it is about a remote, else about a link
+	takes   []string
+	to      []string // what to may be; then it is wanted
+	real    bool     // it is done on the target, which must be no fake
+}
+
+var actions = map[string]action{
+	"attach":          {success: 201},
+	"detach":          {success: 204, takes: []string{"force"}},
+	"pause":           {success: 200, takes: []string{"reason"}},
+	"resume":          {success: 200, takes: []string{"accept_target"}},
+	"skip":            {success: 200, takes: []string{"partition", "offset"}},
+	"set_limits":      {success: 200, remote: true, takes: []string{"limits"}},
+	"delete_remote":   {success: 204, remote: true, takes: []string{"force"}},
+	"create_remote":   {success: 201, remote: true},
+	"target_password": {success: 204, remote: true, takes: []string{"to"}},
+	"rotate_password": {success: 200, remote: true},
+	"remote_ca":       {success: 200, remote: true, takes: []string{"to", "no_password"}},
+	"target_topic":    {success: 200, takes: []string{"to"}, to: []string{"deleted", "created", "recreated", "delay_child", "remote_child", "alone"}, real: true},
+	"target_user":     {success: 200, remote: true, takes: []string{"to"}, to: []string{"deleted", "created"}, real: true},
+	"target_grant":    {success: 200, remote: true, takes: []string{"to"}, to: []string{"removed", "restored"}, real: true},
+	"recreate_parent": {success: 201},
+	"read_back":       {success: 200},
+	"look":            {success: 200, takes: []string{"shows"}},
+	"move":            {success: 202, takes: []string{"partition", "node"}},
+}
+
+// stepFields are the fields of a step that not every action takes.
+var stepFields = []string{"link", "remote", "to", "force", "reason", "accept_target", "partition", "offset", "limits", "no_password", "shows", "node"}
+
+func (c *checker) steps() {
+	byStep := map[string]bool{}
+	for _, l := range c.s.Links {
+		if l.Attach == "step" {
+			byStep[l.Child] = false
+		}
+	}
+	for i := range c.s.Steps {
+		s, path := &c.s.Steps[i], fmt.Sprintf("steps[%d]", i)
+		a, known := actions[s.Action]
+		if !known {
+			if !c.given(path + ".action") {
+				c.say(path+".action", "is missing; %s", allowed(slices.Sorted(maps.Keys(actions))))
+			}
+			continue // the decoder has said so
+		}
+		c.step(s, &a, path)
+		if s.Action == "attach" {
+			byStep[s.Link] = true
+		}
+	}
+	for child, attached := range byStep {
+		if !attached {
+			c.say("links", "%s says attach: step, but no step attaches it", child)
+		}
+	}
+}
+
+// move is of a partition of the link's parent, from its owner to another node of the source.
+func (c *checker) move(s *Step, path string) {
+	if b := c.s.Backends; b == nil || !slices.Equal(b.Only, []string{"sim"}) {
+		c.say(path+".action", "a move can be asked for in the simulation alone: say backends: {only: [sim], reason: ...}")
+	}
+	if s.Partition == nil {
+		c.say(path+".partition", "is missing: a move names the partition")
+	}
+	if c.s.Source.Nodes < 3 {
+		c.say(path+".action", "a source of one node moves nothing: say source: {nodes: 3}")
+	}
+	if s.Node != "" && !strings.HasPrefix(s.Node, "source-") {
+		c.say(path+".node", "wants a node of the source, such as source-2")
+	}
+}
+
+func (c *checker) step(s *Step, a *action, path string) {
+	about := "link"
+	if a.remote {
+		about = "remote"
+		c.among(path+".remote", "remote", s.Remote, slices.Sorted(maps.Keys(c.s.Remotes)))
+	} else {
+		c.among(path+".link", "child", s.Link, slices.Sorted(maps.Keys(c.links)))
+	}
+	takes := append([]string{about}, a.takes...)
+	for _, field := range stepFields {
+		if c.given(path+"."+field) && !slices.Contains(takes, field) {
+			c.say(path+"."+field, "%s does not take it; %s", s.Action, allowed(takes))
+		}
+	}
+	if s.Expect < 100 || s.Expect > 599 {
+		c.say(path+".expect", "wants a status, 100 to 599")
+	}
+	if a.to != nil && !slices.Contains(a.to, s.To) {
+		c.say(path+".to", "wants one of these; %s", allowed(a.to))
+	}
+	if a.real && c.s.Target.Fake != nil {
+		c.say(path+".action", "a fake has neither users nor topics that change")
+	}
+	switch s.Action {
+	case "look":
+		c.looks(s, path)
+	case "move":
+		c.move(s, path)
+	case "pause":
+		if len(s.Reason) > wire.MaxPauseReason || strings.ContainsFunc(s.Reason, func(r rune) bool { return r < ' ' || r > '~' }) {
+			c.say(path+".reason", "wants at most %d printable bytes", wire.MaxPauseReason)
+		}
+	case "skip":
+		if (s.Partition == nil) != (s.Offset == nil) {
+			c.say(path, "partition and offset come together; without both it skips the record that the link is blocked on")
+		}
+	case "set_limits":
+		if s.Limits == nil || *s.Limits == (Limits{}) {
+			c.say(path+".limits", "is missing: set_limits names a limit at least")
+		} else {
+			c.limits(path+".limits", s.Limits)
+		}
+	case "remote_ca":
+		if s.To == "" {
+			c.say(path+".to", "is missing; allowed: other, recorded, both")
+		}
+	case "target_password", "rotate_password":
+		if s.To == "both" {
+			c.say(path+".to", "allowed: other, recorded")
+		}
+		if s.Action == "target_password" && s.To == "" {
+			c.say(path+".to", "is missing; allowed: other, recorded")
+		}
+		if c.s.Target.Fake != nil {
+			c.say(path+".action", "a fake has no users")
+		}
+	}
+}
