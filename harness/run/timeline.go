@@ -1,0 +1,203 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"narad.example/faults"
+	"narad.example/harness/cluster"
+	"narad.example/harness/ledger"
+	"narad.example/harness/workload"
+	"narad.example/scenarios"
+)
+
+// runFaults starts one goroutine for each fault; the wait group ends with the last heal.
+func (p *play) runFaults(ctx context.Context, wg *sync.WaitGroup) {
+	p.after.faults = len(p.s.Faults)
+	for _, f := range p.s.Faults {
+		wg.Go(func() {
+			defer func() { p.after.ended(p.now()) }()
+			p.guard(f.Name(), func() {
+				if sleep(ctx, time.Until(p.loadStart.Add(f.At.D()))) {
+					p.fault(ctx, f)
+				}
+			})
+		})
+	}
+}
+
+// fault does one fault, or one for each node of a side in turn.
+func (p *play) fault(ctx context.Context, f scenarios.Fault) {
+	if f.Rolling == "" {
+		p.one(ctx, f, f.Name(), f.Node())
+		return
+	}
+	for _, n := range p.rig.Nodes(f.Rolling) {
+		if ctx.Err() == nil {
+			p.one(ctx, f, fmt.Sprintf("%s: %s", f.Name(), n.Name()), n.Name())
+		}
+	}
+}
+
+// one does one fault from its injection to its end. A kill or stop without an end of its own lasts until the start of that node.
+func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
+	node, err := p.whom(ctx, on)
+	if err != nil {
+		p.trouble("%s: %v", name, err)
+		return
+	}
+	spec := faultSpec(f)
+	spec.Label, spec.Node = name, node
+	if f.Parts() {
+		if spec.Parted, err = p.parties(ctx, f); err != nil {
+			p.trouble("%s: %v", name, err)
+			return
+		}
+	}
+	spec.Dying = func(ctx context.Context) { p.beforeDeath(ctx, node) }
+	made, err := faults.New(spec)
+	if err != nil {
+		p.trouble("%v", err)
+		return
+	}
+	p.activate(name, true)
+	defer p.activate(name, false)
+	ends := spec.Kind == faults.Kill || spec.Kind == faults.Stop || spec.Kind == faults.Restart
+	if ends {
+		p.beforeDeath(ctx, node)
+	}
+	line, err := faults.Do(ctx, p.rig, made, f.For.D(), p.epoch, workload.Source(p.seed, "fault "+name))
+	if err != nil {
+		p.trouble("%v", err)
+	}
+	if on != node {
+		line.Evidence["was"] = on
+	}
+	if ends && f.For <= 0 {
+		p.mu.Lock()
+		p.open = append(p.open, line)
+		p.mu.Unlock()
+		return
+	}
+	if spec.Kind == faults.Start {
+		p.closeOpen(node)
+	}
+	p.record(line)
+}
+
+func faultSpec(f scenarios.Fault) faults.Spec {
+	s := faults.Spec{Kind: f.Kind(), Stay: f.For <= 0, Slow: f.Slow.D()}
+	switch {
+	case f.Rolling != "":
+		s.Kind = faults.Restart
+	case f.Parts():
+		s.Kind = faults.Part
+	}
+	if t := f.Toxic; t != nil {
+		name := fmt.Sprintf("%s-%d", t.Type, f.At.D().Milliseconds())
+		s.Toxic = cluster.Toxic{Name: name, Type: t.Type, Stream: t.Stream, Attributes: t.Attributes()}
+	}
+	if d := f.Disk; d != nil {
+		s.Disk = cluster.DiskFault{Files: d.Files, Delay: d.Delay.D()}
+	}
+	if c := f.Clock; c != nil {
+		s.Step, s.Drift = c.Step.D(), c.Drift.D()
+	}
+	s.Face, s.Answers = f.TLS, f.DNS
+	if c := f.Config; c != nil {
+		s.Set = c.Set
+	}
+	if f.Flap != nil {
+		s.Flap = &faults.Flap{On: f.Flap.On.D(), Off: f.Flap.Off.D()}
+	}
+	return s
+}
+
+func (p *play) activate(name string, on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.active = slices.DeleteFunc(p.active, func(n string) bool { return n == name })
+	if on {
+		p.active = append(p.active, name)
+	}
+}
+
+// record writes a fault down.
+func (p *play) record(f ledger.Fault) {
+	if err := p.faultFile.Append(f); err != nil {
+		p.trouble("%v", err)
+	}
+	if err := p.faultFile.Flush(); err != nil {
+		p.trouble("%v", err)
+	}
+}
+
+// closeOpen ends the kills and stops of a node that have no end of their own; "" ends those of all nodes.
+func (p *play) closeOpen(node string) {
+	p.mu.Lock()
+	var over []ledger.Fault
+	p.open = slices.DeleteFunc(p.open, func(f ledger.Fault) bool {
+		if node != "" && f.On != node {
+			return false
+		}
+		f.End = p.now()
+		over = append(over, f)
+		return true
+	})
+	p.mu.Unlock()
+	for _, f := range over {
+		p.record(f)
+	}
+}
+
+// beforeDeath reads a node's counters, because they die with it (HAR-09), and notes how many cursors it runs.
+func (p *play) beforeDeath(ctx context.Context, name string) {
+	n, err := p.rig.Node(name)
+	if err != nil {
+		p.trouble("%v", err)
+		return
+	}
+	last := p.lookAt(ctx, n)
+	if !last.Silent {
+		if err = p.sampleFile.Append(last); err != nil {
+			p.trouble("%v", err)
+		}
+	}
+	if n.Side() != cluster.Source {
+		return
+	}
+	cursors := p.cursorsOf(ctx, name)
+	p.change(func(f *ledger.Facts) {
+		f.Deaths = append(f.Deaths, ledger.Death{Node: name, At: p.now(), Asked: true, Cursors: cursors, LastSample: last.At})
+	})
+}
+
+// cursorsOf counts the cursors that run on a node, all of them when the listing names none of the rig's nodes.
+func (p *play) cursorsOf(ctx context.Context, node string) int {
+	mine, all := 0, 0
+	for _, l := range p.links() {
+		_, listing, ok := p.listing(ctx, l.Parent, true)
+		if !ok {
+			all += p.s.Topics[l.Parent].Partitions
+			continue
+		}
+		for _, c := range listing.Children {
+			if c.RemoteEntry == nil || c.Name != l.Child {
+				continue
+			}
+			for _, part := range c.Partitions {
+				all++
+				if part.Node == node {
+					mine++
+				}
+			}
+		}
+	}
+	if mine == 0 {
+		return all
+	}
+	return mine
+}
