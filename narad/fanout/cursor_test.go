@@ -71,14 +71,7 @@ func TestNoReadWhileTheGateIsClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		g := newRig(t, orders(1), link(1))
 		open := make(chan struct{})
-		g.target.wait = func(ctx context.Context) error {
-			select {
-			case <-open:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
+		g.target.wait = g.target.waitAfter(0, open)
 		g.commit(orders(1), 0, 10)
 		g.start()
 		defer g.end()
@@ -276,21 +269,9 @@ func TestDropBehindIsCountedAndLogged(t *testing.T) {
 			return Committed
 		})
 		gate := make(chan struct{})
+		g.target.wait = g.target.waitAfter(2, gate)
 		g.start()
 		defer g.end()
-		g.target.mu.Lock()
-		g.target.wait = func(ctx context.Context) error {
-			if len(g.target.shipments()) < 2 {
-				return nil
-			}
-			select {
-			case <-gate:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		g.target.mu.Unlock()
 		synctest.Wait()
 		oldest := g.retain(0)
 		require.Greater(t, oldest, int64(500))
@@ -336,21 +317,9 @@ func TestADropInsideAPartlySentSlabCountsOnlyTheUnsent(t *testing.T) {
 			s.set(func(s *fakeSink) { s.marks = []int64{700, -1} })
 			return ReadAgain
 		})
+		g.target.wait = g.target.waitAfter(1, gate)
 		g.start()
 		defer g.end()
-		g.target.mu.Lock()
-		g.target.wait = func(ctx context.Context) error {
-			if len(g.target.shipments()) == 0 {
-				return nil
-			}
-			select {
-			case <-gate:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		g.target.mu.Unlock()
 		synctest.Wait()
 		oldest := g.retain(0)
 		require.Greater(t, oldest, int64(701))

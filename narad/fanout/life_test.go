@@ -22,14 +22,7 @@ func TestAPartitionThatWasClosedIsOpenedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		g := newRig(t, orders(1), link(1))
 		gate := make(chan struct{})
-		g.target.wait = func(ctx context.Context) error {
-			select {
-			case <-gate:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
+		g.target.wait = g.target.waitAfter(0, gate)
 		g.commit(orders(1), 0, 10)
 		g.start()
 		defer g.end()

@@ -127,6 +127,21 @@ func (f *fakeTarget) script(ship func(ctx context.Context, s *fakeSink, slab *Sl
 	f.ship = ship
 }
 
+// waitAfter lets n shipments go and holds every later one until the gate is closed. Set it before the cursors start.
+func (f *fakeTarget) waitAfter(n int, gate <-chan struct{}) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if len(f.shipments()) < n {
+			return nil
+		}
+		select {
+		case <-gate:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 func (f *fakeTarget) shipments() []shipment {
 	f.mu.Lock()
 	defer f.mu.Unlock()
