@@ -5,6 +5,8 @@ SHELL := /bin/sh
 GO        ?= go
 LINT_VER  := v2.15.0
 LINT      := bin/golangci-lint-$(LINT_VER)
+SUM_VER   := v1.13.0
+SUM       := bin/gotestsum-$(SUM_VER)
 SEED      ?= 1
 COUNT     ?= 500
 VERSION   := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
@@ -12,7 +14,7 @@ LDFLAGS   := -s -w -X main.version=$(VERSION)
 
 export CGO_ENABLED
 
-.PHONY: help build test lint fmt chaos matrix chaos-sim chaos-process chaos-container mutants explore bench demo demo-down clean
+.PHONY: help build test test-again lint fmt chaos matrix chaos-sim chaos-process chaos-container mutants explore bench demo demo-down clean
 
 help: ## Print the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -26,6 +28,13 @@ build: ## Build bin/narad and bin/chaos as static binaries.
 test: ## Run all tests with the race detector where a C compiler is there.
 	@if command -v gcc >/dev/null 2>&1; then CGO_ENABLED=1 $(GO) test -race -timeout 10m ./...; else CGO_ENABLED=0 $(GO) test -timeout 10m ./...; fi
 
+test-again: $(SUM) ## As test, but a test that fails is run by itself up to twice more, and named as flaky if it passes then. No race, panic or leak is forgiven.
+	@rm -f bin/flaky.txt
+	@if command -v gcc >/dev/null 2>&1; then race=-race; export CGO_ENABLED=1; else race=; export CGO_ENABLED=0; fi; \
+	$(SUM) --format standard-quiet --packages ./... --rerun-fails=2 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race \
+		--rerun-fails-run-root-test --rerun-fails-report bin/flaky.txt -- $$race -timeout 10m
+	@if [ -s bin/flaky.txt ]; then echo 'flaky tests, each is a defect to mend:'; cat bin/flaky.txt; fi
+
 lint: $(LINT) ## Check formatting, vet and the strict linters.
 	@test -z "$$(gofmt -l narad harness scenarios faults fakes reports)" || { echo 'not formatted, run make fmt:'; gofmt -l narad harness scenarios faults fakes reports; exit 1; }
 	$(GO) vet ./...
@@ -38,6 +47,11 @@ $(LINT):
 	@mkdir -p bin/new
 	GOBIN="$(CURDIR)/bin/new" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VER)
 	mv bin/new/golangci-lint $(LINT)
+
+$(SUM):
+	@mkdir -p bin/new
+	GOBIN="$(CURDIR)/bin/new" $(GO) install gotest.tools/gotestsum@$(SUM_VER)
+	mv bin/new/gotestsum $(SUM)
 
 chaos: build ## The main job: run every scenario on the best backend there is and write the report.
 	bin/chaos run --backend auto --seed $(SEED) scenarios
