@@ -48,6 +48,15 @@ type Moves interface {
 	Abort(ctx context.Context, topic string, partition int) (wire.AbortedMove, error)
 }
 
+// Members shows the members of the cluster, and begins and cancels their decommissions (cluster.Membership, on the leader).
+type Members interface {
+	Members(ctx context.Context, detail bool) (wire.Members, error)
+	Plan(ctx context.Context, id string) (wire.Decommission, error)
+	Decommission(ctx context.Context, id string) error
+	Cancel(ctx context.Context, id string) error
+	Forget(ctx context.Context, id string) (wire.Forgotten, error)
+}
+
 // Remotes administers remotes (link.Service).
 type Remotes interface {
 	CreateRemote(ctx context.Context, c Caller, req wire.CreateRemote) (wire.Remote, error)

@@ -30,7 +30,7 @@ type route struct {
 
 func routes() []route {
 	topic, child, user, remote := []string{"topic"}, []string{"topic", "child"}, []string{"user"}, []string{"remote"}
-	moved := []string{"topic", "partition"}
+	moved, member := []string{"topic", "partition"}, []string{"member"}
 	return []route{
 		{pattern: "GET /healthz", handle: healthz},
 		{pattern: "GET /readyz", handle: readyz},
@@ -65,6 +65,10 @@ func routes() []route {
 		{pattern: "PUT /v1/users/{user}/grants", handle: replaceGrants, event: "user.grants", target: user},
 		{pattern: "PUT /v1/users/{user}/password", handle: changePassword, event: "user.password", target: user},
 
+		{pattern: "GET /v1/cluster/members", handle: listMembers},
+		{pattern: "POST /v1/cluster/members/{member}/decommission", handle: decommission, event: "cluster.decommission", target: member},
+		{pattern: "DELETE /v1/cluster/members/{member}/decommission", handle: cancelDecommission, event: "cluster.decommission.cancel", target: member},
+		{pattern: "POST /v1/cluster/members/{member}/forget", handle: forgetMember, event: "cluster.forget", target: member},
 		{pattern: "GET /v1/cluster/moves", handle: listMoves},
 		{pattern: "POST /v1/cluster/moves/{topic}/{partition}/abort", handle: abortMove, event: "cluster.move.abort", target: moved},
 

@@ -42,6 +42,7 @@ type Options struct {
 	Links    Links
 	Remotes  Remotes
 	Moves    Moves
+	Members  Members
 	Producer Producer
 	Consumer Consumer
 	Health   Health

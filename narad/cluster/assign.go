@@ -4,7 +4,7 @@ import (
 	"hash/fnv"
 )
 
-// owners are the nodes that new partitions go to, in ID order: the members, without those that count as dead unless all do.
+// owners are the nodes that new partitions go to, in ID order: the members that stay, without those that count as dead unless all do.
 func (t *Topics) owners() []string {
 	members := t.meta.Members()
 	if len(members) == 0 {
@@ -12,6 +12,9 @@ func (t *Topics) owners() []string {
 	}
 	ids, live := make([]string, 0, len(members)), make([]string, 0, len(members))
 	for _, m := range members {
+		if m.Draining() {
+			continue // at least MinMembers stay
+		}
 		ids = append(ids, m.ID)
 		if !t.dead(m.ID) {
 			live = append(live, m.ID)

@@ -3,10 +3,11 @@ package cluster
 import (
 	"context"
 	"log/slog"
-	"slices"
+	"sync"
 	"time"
 
 	"narad.example/narad/meta"
+	"narad.example/narad/wire"
 )
 
 // BalanceAfter is how long a member must have had less than its share before partitions move to it: a cluster that is being built, or a
@@ -18,40 +19,85 @@ type ControllerMeta interface {
 	IsLeader() bool
 	Topics() []meta.Topic
 	Members() []meta.Member
+	Changed() <-chan struct{}
 	Propose(ctx context.Context, e meta.Entry) (uint64, error)
+	Servers() []meta.Server
+	Promote(ctx context.Context, id string) error
+	RemoveServer(ctx context.Context, id string) error
+	StepDown(ctx context.Context) error
 }
 
-// Controller begins and ends the moves of partitions, on whichever node leads (BRK-07). It looks each HeartbeatInterval, since that is
-// when somebody may count as dead, which nothing announces.
+// Controller begins and ends the moves of partitions, gives new members their vote and brings decommissions to their end, on whichever node
+// leads (BRK-07). It looks each HeartbeatInterval, since that is when somebody may count as dead, which nothing announces, and while a
+// member drains whenever the metadata change.
 type Controller struct {
-	Meta   ControllerMeta
-	Dead   func(member string) bool
-	Logger *slog.Logger
+	Meta    ControllerMeta
+	Node    string // this one
+	Dead    func(member string) bool
+	Backlog func(ctx context.Context, member, drain string) (records int64, err error) // in its ingress, which takes no more
+	Logger  *slog.Logger
 
 	uneven time.Time // since when members differ by more than they should; zero when they do not
+
+	mu      sync.Mutex // guards the rest
+	blocked map[string][]wire.Reason
+}
+
+// Blocked is what kept the decommission of a member from its end at the last look; nil on a node that does not lead.
+func (c *Controller) Blocked(member string) []wire.Reason {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.blocked[member]
 }
 
 // Run controls until ctx ends. It returns nil.
 func (c *Controller) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
+		var changed <-chan struct{}
 		if c.Meta.IsLeader() {
-			c.look(ctx, time.Now())
+			changed = c.Meta.Changed()
+			if !c.look(ctx, time.Now()) {
+				changed = nil
+			}
 		} else {
 			c.uneven = time.Time{}
+			c.show(nil)
 		}
-		pause(ctx, HeartbeatInterval)
+		tick := time.NewTimer(HeartbeatInterval)
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+		tick.Stop()
 	}
 	return nil
 }
 
-// look proposes what is to be done now. What is not proposed, or refused since the state moved, the next look finds again.
-func (c *Controller) look(ctx context.Context, now time.Time) {
-	topics := c.Meta.Topics()
-	for _, e := range hopeless(topics, c.Dead) {
-		c.Logger.Warn("a move is ended, one of its nodes is dead", slog.String("topic_id", e.TopicID), slog.Int("partition", e.Partition))
+func (c *Controller) show(blocked map[string][]wire.Reason) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.blocked = blocked
+}
+
+// look proposes what is to be done now, and tells whether a member drains. What is not proposed, or refused since the state moved, the next
+// look finds again.
+func (c *Controller) look(ctx context.Context, now time.Time) (drains bool) {
+	topics, members := c.Meta.Topics(), c.Meta.Members()
+	for _, e := range hopeless(topics, c.Dead, c.refuses(members)) {
+		c.Logger.Warn("a move is ended, one of its nodes is dead or leaves", slog.String("topic_id", e.TopicID), slog.Int("partition", e.Partition))
 		c.propose(ctx, e)
 	}
-	starts := shares(topics, c.live())
+	drains = c.retire(ctx, topics, members)
+	c.promote(ctx, members)
+	s := newSpread(topics, c.live(members))
+	c.start(ctx, "a partition moves away from a member that is being decommissioned", s.evacuate(c.draining(members)))
+	c.balance(ctx, now, topics, s.even())
+	return drains
+}
+
+// balance starts moves that make the shares even, once they have been uneven for BalanceAfter.
+func (c *Controller) balance(ctx context.Context, now time.Time, topics []meta.Topic, starts []meta.StartMove) {
 	switch {
 	case len(starts) == 0:
 		if !anyMoves(topics) {
@@ -61,11 +107,14 @@ func (c *Controller) look(ctx context.Context, now time.Time) {
 	case c.uneven.IsZero():
 		c.uneven = now
 	}
-	if now.Sub(c.uneven) < BalanceAfter {
-		return
+	if now.Sub(c.uneven) >= BalanceAfter {
+		c.start(ctx, "a partition moves to a member that has less", starts)
 	}
+}
+
+func (c *Controller) start(ctx context.Context, why string, starts []meta.StartMove) {
 	for _, e := range starts {
-		c.Logger.Info("a partition moves to a member that has less", slog.String("topic_id", e.TopicID), slog.Int("partition", e.Partition),
+		c.Logger.Info(why, slog.String("topic_id", e.TopicID), slog.Int("partition", e.Partition),
 			slog.String("from", e.From), slog.String("to", e.To))
 		c.propose(ctx, e)
 	}
@@ -80,14 +129,34 @@ func (c *Controller) propose(ctx context.Context, e meta.Entry) {
 }
 
 // live lists the members that may take partitions, in ID order.
-func (c *Controller) live() []string {
+func (c *Controller) live(members []meta.Member) []string {
 	var ids []string
-	for _, m := range c.Meta.Members() {
-		if !c.Dead(m.ID) {
+	for _, m := range members {
+		if !m.Draining() && !c.Dead(m.ID) {
 			ids = append(ids, m.ID)
 		}
 	}
 	return ids
+}
+
+// draining lists the members whose partitions are to go and can, in ID order.
+func (c *Controller) draining(members []meta.Member) []string {
+	var ids []string
+	for _, m := range members {
+		if m.Draining() && !c.Dead(m.ID) {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// refuses tells of a node whether it takes no partition: it is dead, or drains.
+func (c *Controller) refuses(members []meta.Member) func(node string) bool {
+	drains := map[string]bool{}
+	for _, m := range members {
+		drains[m.ID] = m.Draining()
+	}
+	return func(node string) bool { return drains[node] || c.Dead(node) }
 }
 
 func anyMoves(topics []meta.Topic) bool {
@@ -99,79 +168,16 @@ func anyMoves(topics []meta.Topic) bool {
 	return false
 }
 
-// hopeless lists the moves that a dead source or target keeps from their end. Partitions of a dead node stay where their data is.
-func hopeless(topics []meta.Topic, dead func(string) bool) (ends []meta.EndMove) {
+// hopeless lists the moves that a dead source, or a target that is dead or drains, keeps from their end. Partitions of a dead node stay where
+// their data is.
+func hopeless(topics []meta.Topic, dead, refuses func(string) bool) (ends []meta.EndMove) {
 	for i := range topics {
 		t := &topics[i]
 		for _, mv := range t.Moves {
-			if dead(mv.To) || dead(t.NodeOf(mv.Partition)) {
+			if refuses(mv.To) || dead(t.NodeOf(mv.Partition)) {
 				ends = append(ends, meta.EndMove{TopicID: t.ID, Partition: mv.Partition, MoveID: mv.ID})
 			}
 		}
 	}
 	return ends
-}
-
-// shares lists the moves that make the live members' numbers of partitions differ by one at most, as far as they may begin now: one at
-// a time from each node. Where a partition goes counts as where it is.
-func shares(topics []meta.Topic, live []string) (starts []meta.StartMove) {
-	load, busy, where := map[string]int{}, map[string]bool{}, make([][]string, len(topics))
-	for i := range topics {
-		t := &topics[i]
-		where[i] = slices.Clone(t.Nodes)
-		for _, mv := range t.Moves {
-			busy[t.NodeOf(mv.Partition)] = true
-			where[i][mv.Partition] = mv.To
-		}
-		for _, node := range where[i] {
-			load[node]++
-		}
-	}
-	for {
-		from, to := "", ""
-		for _, id := range live {
-			if !busy[id] && (from == "" || load[id] > load[from]) {
-				from = id
-			}
-			if to == "" || load[id] < load[to] {
-				to = id
-			}
-		}
-		if from == "" || load[from]-load[to] < 2 {
-			return starts
-		}
-		i, p := candidate(topics, where, from, to)
-		if p < 0 {
-			return starts
-		}
-		starts = append(starts, meta.StartMove{TopicID: topics[i].ID, Partition: p, From: from, To: to, MoveID: meta.NewID()})
-		where[i][p], busy[from] = to, true
-		load[from]--
-		load[to]++
-	}
-}
-
-// candidate is a partition of the topic of which one node has most and the other least, so that topics stay spread; below 0 when all that
-// the one has is still on its way to it.
-func candidate(topics []meta.Topic, where [][]string, from, to string) (topic, partition int) {
-	partition = -1
-	most := 0
-	for i := range topics {
-		surplus, last := 0, -1
-		for p, node := range where[i] {
-			switch node {
-			case from:
-				surplus++
-				if topics[i].NodeOf(p) == from {
-					last = p
-				}
-			case to:
-				surplus--
-			}
-		}
-		if last >= 0 && (partition < 0 || surplus > most) {
-			topic, partition, most = i, last, surplus
-		}
-	}
-	return topic, partition
 }

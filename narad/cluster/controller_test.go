@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,26 +14,75 @@ import (
 	"narad.example/narad/meta"
 )
 
-// leading is a replica whose node leads.
-type leading struct{ replica }
+// leading is a replica whose node leads. Raft's servers are those in raft.
+type leading struct {
+	replica
+	raft *[]meta.Server
+	lead *string // empty once it stepped down
+}
 
-func (leading) IsLeader() bool { return true }
+func (l leading) IsLeader() bool         { return *l.lead != "" }
+func (l leading) Servers() []meta.Server { return *l.raft }
+
+func (l leading) Promote(_ context.Context, id string) error {
+	for i := range *l.raft {
+		if (*l.raft)[i].ID == id {
+			(*l.raft)[i].Waits = false
+		}
+	}
+	return nil
+}
+
+func (l leading) RemoveServer(_ context.Context, id string) error {
+	*l.raft = slices.DeleteFunc(slices.Clone(*l.raft), func(s meta.Server) bool { return s.ID == id })
+	return nil
+}
+
+func (l leading) StepDown(context.Context) error {
+	*l.lead = ""
+	return nil
+}
+
+func (l leading) Leader() (id, rpcAddr string, ok bool) {
+	return *l.lead, *l.lead + ":2", *l.lead != ""
+}
 
 type stage struct {
 	t    *testing.T
 	c    *Controller
 	meta leading
 	dead map[string]bool
+	left map[string]int64 // in the ingress of members; below 0 does not answer
 	now  time.Time
 }
 
 func newStage(t *testing.T, members ...string) *stage {
-	s := &stage{t: t, meta: leading{replica{meta.NewState()}}, dead: map[string]bool{}, now: time.Unix(0, 0)}
-	for _, id := range members {
-		s.do(meta.PutMember{Member: meta.Member{ID: id}})
+	lead := members[0]
+	s := &stage{
+		t: t, meta: leading{replica{meta.NewState()}, &[]meta.Server{}, &lead}, dead: map[string]bool{}, left: map[string]int64{},
+		now: time.Unix(0, 0),
 	}
-	s.c = &Controller{Meta: s.meta, Dead: func(id string) bool { return s.dead[id] }, Logger: slog.New(slog.DiscardHandler)}
+	for _, id := range members {
+		s.join(id, false)
+	}
+	s.c = &Controller{
+		Meta: s.meta, Node: lead, Dead: func(id string) bool { return s.dead[id] }, Logger: slog.New(slog.DiscardHandler),
+		Backlog: func(_ context.Context, member, drain string) (int64, error) {
+			m, _ := s.meta.Member(member)
+			require.Equal(t, m.Drain, drain)
+			if s.left[member] < 0 {
+				return 0, errors.New("silent")
+			}
+			return s.left[member], nil
+		},
+	}
 	return s
+}
+
+func (s *stage) join(id string, waits bool) {
+	s.t.Helper()
+	*s.meta.raft = append(*s.meta.raft, meta.Server{ID: id, Addr: id + ":1", Waits: waits})
+	s.do(meta.PutMember{Member: meta.Member{ID: id}})
 }
 
 func (s *stage) do(e meta.Entry) {

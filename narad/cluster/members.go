@@ -34,7 +34,7 @@ func (r *Registrar) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		changed := r.Meta.Changed()
 		have, ok := r.Meta.Member(want.ID)
-		have.HeartbeatMS = want.HeartbeatMS
+		have.HeartbeatMS, have.Drain, have.Leaving = want.HeartbeatMS, want.Drain, want.Leaving // not this node's to say
 		if ok && have == want {
 			select {
 			case <-changed:

@@ -8,7 +8,8 @@ import (
 // backlog counts the records that were taken in and are not done, per topic incarnation.
 type backlog struct {
 	mu       sync.Mutex // guards the rest
-	draining bool
+	draining bool       // the node stops
+	leaving  bool       // the node is decommissioned
 	total    int64
 	topics   map[string]int64 // by topic ID; no zero
 	empty    chan struct{}    // closed when total reaches 0, replaced when it leaves it
@@ -24,7 +25,7 @@ func newBacklog() *backlog {
 func (b *backlog) enter(topicID string, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.draining {
+	if b.draining || b.leaving {
 		return false
 	}
 	b.add(topicID, n)
@@ -79,10 +80,16 @@ func (b *backlog) refuse(draining bool) {
 	b.draining = draining
 }
 
+func (b *backlog) leaves(yes bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.leaving = yes
+}
+
 func (b *backlog) refusing() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.draining
+	return b.draining || b.leaving
 }
 
 // waitEmpty returns once nothing is left, or with the context's error.

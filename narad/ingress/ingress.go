@@ -166,6 +166,10 @@ func (i *Ingress) Drain(ctx context.Context) error {
 // Undrain takes produces again after a Drain that was called off.
 func (i *Ingress) Undrain() { i.backlog.refuse(false) }
 
+// Decommission refuses produces, or takes them again when it was called off; what a Drain refuses stays refused. Once it has returned,
+// BacklogTotal counts every record that was and will be taken in.
+func (i *Ingress) Decommission(yes bool) { i.backlog.leaves(yes) }
+
 // Close closes the log. Run must have returned; a produce afterwards fails.
 func (i *Ingress) Close() error {
 	i.backlog.refuse(true)

@@ -66,6 +66,10 @@ func apply(t tx, e Entry) error {
 		p = flipMove(t, e)
 	case EndMove:
 		p = endMove(t, e)
+	case DrainMember:
+		p = drainMember(t, e)
+	case RemoveMember:
+		p = removeMember(t, e)
 	case PutRemote:
 		p = putRemote(t, e)
 	case DeleteRemote:
@@ -119,14 +123,5 @@ func deleteUser(t tx, e DeleteUser) *wire.Problem {
 			t.put(tableTopics, &n)
 		}
 	}
-	return nil
-}
-
-func putMember(t tx, e PutMember) *wire.Problem {
-	if e.Member.ID == "" {
-		return wire.Refuse(wire.Invalid, "a member needs an ID")
-	}
-	m := e.Member
-	t.put(tableMembers, &m)
 	return nil
 }

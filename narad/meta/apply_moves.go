@@ -62,8 +62,10 @@ func startMove(t tx, e StartMove) *wire.Problem {
 		return wire.Refuse(wire.NotFound, "no such topic")
 	case e.From == "" || topic.NodeOf(e.Partition) != e.From:
 		return wire.Refuse(wire.Conflict, Retry)
-	case e.MoveID == "" || e.To == e.From || first[Member](t.txn, tableMembers, indexKey, e.To) == nil:
+	case e.MoveID == "" || e.To == e.From || t.member(e.To) == nil:
 		return wire.Refuse(wire.Invalid, "a move needs an ID and another member to go to")
+	case t.member(e.To).Draining():
+		return wire.Refuse(wire.Conflict, "member %s is being decommissioned and takes no partition", e.To)
 	}
 	if _, moves := topic.Move(e.Partition); moves {
 		return wire.Refuse(wire.Conflict, "the partition is being moved already")

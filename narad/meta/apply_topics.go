@@ -14,6 +14,9 @@ func createTopic(t tx, e CreateTopic) *wire.Problem {
 	if p := nameFree(t, n.Name, n.ID); p != nil {
 		return p
 	}
+	if p := t.take(n.Nodes); p != nil {
+		return p
+	}
 	if n.Parent == "" {
 		n.AttachEpoch, n.AttachOffsets, n.FanoutDelayMS = "", nil, 0
 		t.put(tableTopics, &n)
@@ -107,6 +110,9 @@ func alterTopic(t tx, e AlterTopic) *wire.Problem {
 			return wire.Refuse(wire.Invalid, "partitions can only grow")
 		case len(e.Nodes) != *e.Partitions-old.Partitions:
 			return wire.Refuse(wire.Conflict, Retry)
+		}
+		if p := t.take(e.Nodes); p != nil {
+			return p
 		}
 		n.Partitions = *e.Partitions
 		n.Nodes = slices.Concat(old.Nodes, e.Nodes)

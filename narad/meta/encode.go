@@ -53,6 +53,10 @@ func Decode(b []byte) (Entry, error) {
 		return decode[FlipMove](body)
 	case TypeEndMove:
 		return decode[EndMove](body)
+	case TypeDrainMember:
+		return decode[DrainMember](body)
+	case TypeRemoveMember:
+		return decode[RemoveMember](body)
 	case TypePutRemote:
 		return decode[PutRemote](body)
 	case TypeDeleteRemote:

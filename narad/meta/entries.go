@@ -18,6 +18,8 @@ const (
 	TypeClaimMove    EntryType = 10
 	TypeFlipMove     EntryType = 11
 	TypeEndMove      EntryType = 12
+	TypeDrainMember  EntryType = 13
+	TypeRemoveMember EntryType = 14
 	TypePutRemote    EntryType = 33
 	TypeDeleteRemote EntryType = 34
 	TypeReseal       EntryType = 35
@@ -87,7 +89,7 @@ type DeleteUser struct {
 	Name string `json:"name"`
 }
 
-// PutMember records a member.
+// PutMember records a member, or what its node says of itself now: addresses and release. How it stands with its decommission stays.
 type PutMember struct {
 	Member Member `json:"member"`
 }

@@ -128,6 +128,9 @@ func (s *Store) ProposeLocal(ctx context.Context, data []byte) (uint64, error) {
 	if !s.IsLeader() {
 		return 0, ErrNotLeader
 	}
+	if put, ok := e.(PutMember); ok && !s.serves(put.Member.ID) {
+		return 0, wire.Refuse(wire.Conflict, "node %s is not in the cluster, or not any more", put.Member.ID)
+	}
 	if e.Type() >= TypePutRemote {
 		if err = s.ReleaseGate(); err != nil {
 			return 0, err

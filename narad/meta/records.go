@@ -123,4 +123,9 @@ type Member struct {
 	RPCAddr     string    `json:"rpc_addr"`
 	Applies     EntryType `json:"applies"`
 	HeartbeatMS int64     `json:"heartbeat_ms"`
+	Drain       string    `json:"drain,omitempty"`   // ID of its decommission, new for each: it gets no partition and takes no produce
+	Leaving     bool      `json:"leaving,omitempty"` // draining and empty: nothing calls it back any more
 }
+
+// Draining tells whether the member is being decommissioned.
+func (m *Member) Draining() bool { return m.Drain != "" }

@@ -17,12 +17,6 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Server is one voter of the first configuration.
-type Server struct {
-	ID   string
-	Addr string // its Raft address
-}
-
 // Options of a Store. NodeID, Dir and Logger are needed.
 type Options struct {
 	NodeID     string
@@ -267,19 +261,6 @@ func (s *Store) LastContact() time.Duration {
 		return math.MaxInt64
 	}
 	return time.Since(last)
-}
-
-// Servers returns the Raft servers of the latest configuration, voters or not.
-func (s *Store) Servers() []Server {
-	f := s.raft.GetConfiguration()
-	if f.Error() != nil {
-		return nil
-	}
-	var out []Server
-	for _, v := range f.Configuration().Servers {
-		out = append(out, Server{ID: string(v.ID), Addr: string(v.Address)})
-	}
-	return out
 }
 
 // Snapshot takes a snapshot now and cuts the log behind it.

@@ -47,6 +47,13 @@ func member(id string) PutMember {
 	return PutMember{Member: Member{ID: id, Applies: NewestType, RPCAddr: id + ":2"}}
 }
 
+// on is a topic that one node owns.
+func on(node, name string) Topic {
+	t := plain(name)
+	t.Nodes = []string{node, node, node}
+	return t
+}
+
 // covers: BRK-06
 func TestOneNodeLeadsAtOnceAndKeepsItsState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +64,7 @@ func TestOneNodeLeadsAtOnceAndKeepsItsState(t *testing.T) {
 		_, err := s.Propose(t.Context(), member("one"))
 		require.NoError(t, err)
 		require.Less(t, time.Since(start), 500*time.Millisecond)
-		index, err := s.Propose(t.Context(), CreateTopic{Topic: plain("t")})
+		index, err := s.Propose(t.Context(), CreateTopic{Topic: on("one", "t")})
 		require.NoError(t, err)
 		require.Equal(t, index, s.Applied())
 		require.True(t, s.CaughtUp())
@@ -69,7 +76,7 @@ func TestOneNodeLeadsAtOnceAndKeepsItsState(t *testing.T) {
 		require.NoError(t, s.Snapshot())
 		time.Sleep(time.Second) // snapshots are named by the millisecond
 		require.NoError(t, s.Snapshot(), "nothing new is no error")
-		_, err = s.Propose(t.Context(), CreateTopic{Topic: plain("later")})
+		_, err = s.Propose(t.Context(), CreateTopic{Topic: on("one", "later")})
 		require.NoError(t, err)
 		before := dump(t, s.State)
 		require.NoError(t, s.Close())
@@ -130,6 +137,14 @@ func TestReleaseGate(t *testing.T) {
 		require.NoError(t, err)
 		old := member("old")
 		old.Member.Applies = 32
+		_, err = s.Propose(t.Context(), old)
+		require.ErrorContains(t, err, "node old is not in the cluster", "nobody is a member before it was let in")
+		require.NoError(t, s.AddServer(t.Context(), "old", "old:1"))
+		require.NoError(t, s.AddServer(t.Context(), "old", "old:1"), "it is there")
+		require.ErrorContains(t, s.AddServer(t.Context(), "old", "old:2"), "choose another cluster.node_id")
+		require.ErrorContains(t, s.AddServer(t.Context(), "new", "old:1"), "cluster.advertise_addr")
+		require.Equal(t, Server{ID: "old", Addr: "old:1", Waits: true}, s.Servers()[1])
+		closed("old")
 		_, err = s.Propose(t.Context(), old)
 		require.NoError(t, err)
 		closed("old")

@@ -113,6 +113,8 @@ func (n *Node) handlePeers(s *peer.Server) {
 	s.Handle(opStartOffsets, answers(n, n.serveStartOffsets))
 	s.Handle(opCursorStats, answers(n, n.serveCursorStats))
 	s.Handle(opIngressBacklog, answers(n, n.serveIngressBacklog))
+	s.Handle(opMembership, answers(n, n.serveMembership))
+	s.Handle(opDraining, answers(n, n.serveDraining))
 	s.Handle(opRemoteStatus, answers(n, n.serveRemoteStatus))
 	s.Handle(opRemoteCheck, answers(n, n.serveRemoteCheck))
 	for _, op := range move.Ops {

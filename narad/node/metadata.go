@@ -61,6 +61,7 @@ func (n *Node) openMetadata(ctx context.Context) error {
 	if err := waitLeader(ctx, store); err != nil {
 		return fmt.Errorf("the single node did not become leader: %w", err)
 	}
+	n.openMembership()
 	n.register(meta.Member{ID: n.id, RaftAddr: c.Addr})
 	return n.waitRegistered(ctx)
 }
@@ -156,12 +157,13 @@ func (n *Node) servePeers() error {
 	n.plane.server = peer.NewServer(peer.ServerOptions{Secret: n.o.Secrets.ClusterSecret, Logger: n.log})
 	n.plane.server.Handle(cluster.OpPropose, cluster.HandlePropose(n.meta))
 	n.plane.server.Handle(cluster.OpHeartbeat, n.plane.beats.Handle)
+	n.plane.server.Handle(cluster.OpJoin, cluster.HandleJoin(n.meta))
 	n.plane.server.Handle(link.OpRemoteWrite, n.serveRemoteWrite)
 	n.handlePeers(n.plane.server)
 	n.loops.run("node RPC", func(context.Context) error { return n.plane.server.Serve(l) })
 	n.loops.run("heartbeats", n.plane.beats.Run)
-	controller := &cluster.Controller{Meta: n.meta, Dead: n.dead, Logger: n.log}
-	n.loops.run("controller", controller.Run)
+	n.openMembership()
+	n.loops.run("controller", n.plane.controller.Run)
 	raftAddr := c.AdvertiseAddr
 	for _, p := range c.Peers {
 		if id, addr, _ := strings.Cut(p, "@"); id == n.id && raftAddr == "" {
@@ -172,8 +174,23 @@ func (n *Node) servePeers() error {
 	if err != nil {
 		return err
 	}
+	if len(c.InitialMembers) > 0 && !slices.Contains(c.InitialMembers, n.id) {
+		n.join(raftAddr)
+	}
 	n.register(meta.Member{ID: n.id, RaftAddr: raftAddr, RPCAddr: reached})
 	return nil
+}
+
+// join asks the other peers to let this node in, which is not one of the first members. One that was let in before asks nobody.
+func (n *Node) join(raftAddr string) {
+	j := &cluster.Joiner{Meta: n.meta, Call: n.plane.client.Call, ID: n.id, Addr: raftAddr, Logger: n.log}
+	for _, p := range n.cfg.Cluster.Peers {
+		id, addr, _ := strings.Cut(p, "@")
+		if reached, err := rpcOf(addr, ""); err == nil && id != n.id {
+			j.Peers = append(j.Peers, reached)
+		}
+	}
+	n.loops.run("joining", j.Run)
 }
 
 // rpcOf is the address of the node RPC: the setting, or the port above Raft's.

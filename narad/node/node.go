@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"narad.example/narad/access"
@@ -42,6 +43,8 @@ type Node struct {
 	plane plane
 	owned *owned
 
+	draining sync.Mutex // nothing reads this node's member record and opens or closes the ingress by it at once with another
+
 	commits commitLines
 	flow
 	remote remotePlane
@@ -67,6 +70,7 @@ type surface struct {
 	topics  *cluster.Topics
 	control *access.Control
 	users   *access.Users
+	members *cluster.Membership
 	api     *api.Server
 }
 
@@ -82,6 +86,8 @@ type plane struct {
 	client *peer.Client
 	server *peer.Server
 	beats  *cluster.Heartbeats
+
+	controller *cluster.Controller
 }
 
 // remotePlane is everything that sends to other clusters.

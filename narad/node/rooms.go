@@ -159,6 +159,7 @@ func (n *Node) openFlow(context.Context) error {
 	}
 	n.ingress = in
 	n.pump.run("dispatcher", in.Run)
+	n.loops.run("decommission", n.watchDecommission)
 	f := n.cfg.Fanout
 	n.runner = fanout.NewRunner(fanout.RunnerOptions{
 		Meta: n.meta.State, NodeID: n.id, Store: n.store, FS: n.fs, Commit: &router{n: n}, OpenRemote: n.openLink, Confirm: n,

@@ -60,7 +60,7 @@ func (g *Global) Flags(f *pflag.FlagSet, getenv func(string) string) {
 
 // Commands are the client commands.
 func Commands(g *Global) []*cobra.Command {
-	return []*cobra.Command{g.topicCommand(), g.pubCommand(), g.subCommand(), g.replayCommand(), g.userCommand(), g.remoteCommand()}
+	return []*cobra.Command{g.topicCommand(), g.pubCommand(), g.subCommand(), g.replayCommand(), g.userCommand(), g.remoteCommand(), g.clusterCommand()}
 }
 
 // base is the server as a URL.

@@ -1,0 +1,111 @@
+package meta
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hashicorp/raft"
+
+	"narad.example/narad/wire"
+)
+
+// Server is one node of Raft.
+type Server struct {
+	ID    string
+	Addr  string // its Raft address
+	Waits bool   // follows the log and has no vote yet; those of the first configuration have one
+}
+
+// MostVoters is how many nodes vote at most (BRK-07); more would make each write slower and the cluster no safer.
+const MostVoters = 5
+
+// Servers returns the Raft servers of the latest configuration, voters or not, nil when it is not known.
+func (s *Store) Servers() []Server {
+	f := s.raft.GetConfiguration()
+	if f.Error() != nil {
+		return nil
+	}
+	return serversOf(f.Configuration())
+}
+
+func serversOf(c raft.Configuration) (out []Server) {
+	for _, v := range c.Servers {
+		out = append(out, Server{ID: string(v.ID), Addr: string(v.Address), Waits: v.Suffrage != raft.Voter})
+	}
+	return out
+}
+
+// serves tells whether a node is in Raft. A record of another one would come back after its decommission.
+func (s *Store) serves(id string) bool {
+	return slices.ContainsFunc(s.Servers(), func(v Server) bool { return v.ID == id })
+}
+
+// AddServer lets a node follow the log, without a vote. One that is there at this address already is no error. Refusals are Conflict:
+// another node has the ID, or the address. The error is a *wire.Problem or ErrNotLeader.
+func (s *Store) AddServer(ctx context.Context, id, addr string) error {
+	return s.reconfigure(ctx, func(now []Server, index uint64) (raft.Future, error) {
+		for _, v := range now {
+			switch {
+			case v.ID == id && v.Addr == addr:
+				return nil, nil
+			case v.ID == id:
+				return nil, wire.Refuse(wire.Conflict, "node %s of this cluster is at %s: choose another cluster.node_id, or decommission that one first", id, v.Addr)
+			case v.Addr == addr:
+				return nil, wire.Refuse(wire.Conflict, "node %s of this cluster is at %s already: see cluster.peers and cluster.advertise_addr", v.ID, addr)
+			}
+		}
+		return s.raft.AddNonvoter(raft.ServerID(id), raft.ServerAddress(addr), index, enterTimeout), nil
+	})
+}
+
+// Promote gives a server its vote. One that has it, or is gone, is no error. The error is a *wire.Problem or ErrNotLeader.
+func (s *Store) Promote(ctx context.Context, id string) error {
+	return s.reconfigure(ctx, func(now []Server, index uint64) (raft.Future, error) {
+		i := slices.IndexFunc(now, func(v Server) bool { return v.ID == id && v.Waits })
+		if i < 0 {
+			return nil, nil
+		}
+		return s.raft.AddVoter(raft.ServerID(id), raft.ServerAddress(now[i].Addr), index, enterTimeout), nil
+	})
+}
+
+// RemoveServer takes a server out of Raft; it must not be this node. One that is gone is no error. The error is a *wire.Problem or
+// ErrNotLeader.
+func (s *Store) RemoveServer(ctx context.Context, id string) error {
+	return s.reconfigure(ctx, func(now []Server, index uint64) (raft.Future, error) {
+		if !slices.ContainsFunc(now, func(v Server) bool { return v.ID == id }) {
+			return nil, nil
+		}
+		return s.raft.RemoveServer(raft.ServerID(id), index, enterTimeout), nil
+	})
+}
+
+// reconfigure makes one change of the configuration as a compare-and-set on the one that it was decided by: two changes at once would be
+// decided by what neither of them left.
+func (s *Store) reconfigure(ctx context.Context, change func(now []Server, index uint64) (raft.Future, error)) error {
+	if !s.IsLeader() {
+		return ErrNotLeader
+	}
+	if !s.enter() {
+		return ErrNotLeader
+	}
+	f := s.raft.GetConfiguration()
+	if err := f.Error(); err != nil {
+		s.proposed.Done()
+		return ErrNotLeader
+	}
+	future, err := change(serversOf(f.Configuration()), f.Index())
+	if future == nil || err != nil {
+		s.proposed.Done()
+		return err
+	}
+	return s.await(ctx, future)
+}
+
+// StepDown hands the lead to another voter. Without one, or on a node that does not lead, it is ErrNotLeader.
+func (s *Store) StepDown(ctx context.Context) error {
+	if !s.IsLeader() || !s.enter() {
+		return ErrNotLeader
+	}
+	return s.await(ctx, s.raft.LeadershipTransfer())
+}
