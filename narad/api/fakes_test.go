@@ -94,7 +94,7 @@ func newWorldOf(t testing.TB, change ...func(*Options)) *world {
 	}})
 	w.stored = nil
 	o := Options{
-		Control: c, Users: users, Topics: w.topics(), Listing: ports{w}, Links: ports{w}, Remotes: ports{w}, Moves: ports{w}, Producer: ports{w},
+		Control: c, Users: users, Topics: w.topics(), Listing: ports{w}, Links: ports{w}, Remotes: ports{w}, Moves: ports{w}, Members: members{w}, Producer: ports{w},
 		Consumer: ports{w}, Health: ports{w}, Audit: audit.New(slog.New(slog.NewJSONHandler(&w.audit, nil))),
 		Logger: slog.New(slog.NewJSONHandler(&w.log, nil)),
 		Observe: func(route, method string, status int, _ time.Duration) {

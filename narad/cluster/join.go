@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -82,7 +83,11 @@ func (j *Joiner) Run(ctx context.Context) error {
 	}
 	said := ""
 	for ctx.Err() == nil && !slices.ContainsFunc(j.Meta.Servers(), func(s meta.Server) bool { return s.ID == j.ID }) {
-		if err := j.ask(ctx, body); err != nil && ctx.Err() == nil && err.Error() != said {
+		err := j.ask(ctx, body)
+		if err == nil {
+			err = fmt.Errorf("%w: %s", errNotReached, j.Addr)
+		}
+		if ctx.Err() == nil && err.Error() != said {
 			said = err.Error() // once, not each second
 			j.Logger.Warn("this node waits to be let into the cluster", slog.Any("cause", err))
 		}
@@ -91,7 +96,10 @@ func (j *Joiner) Run(ctx context.Context) error {
 	return nil
 }
 
-var errNoPeerLeads = errors.New("no node of cluster.peers leads or knows who does")
+var (
+	errNoPeerLeads = errors.New("no node of cluster.peers leads or knows who does")
+	errNotReached  = errors.New("the leader let it in and is now to reach it, at the address that cluster.peers or cluster.advertise_addr gives")
+)
 
 // ask goes to each peer and to the leader that one names, until one lets this node in.
 func (j *Joiner) ask(ctx context.Context, body []byte) error {

@@ -62,3 +62,8 @@ func (n *Node) Moving(topic string) bool {
 	t, _ := n.meta.Topic(topic)
 	return len(t.Moves) > 0
 }
+
+// Admit lets a node in that may never come. Only on the leader.
+func (n *Node) Admit(ctx context.Context, id, addr string) error {
+	return n.meta.AddServer(ctx, id, addr)
+}

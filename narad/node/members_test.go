@@ -3,6 +3,7 @@ package node_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +56,7 @@ func TestThreeToFiveToThree(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			all[0].create(name) // so that there is a share for everybody
 		}
+		time.Sleep(time.Minute) // the balancer's patience
 		for _, m := range more {
 			b.eventually(m.name+" has its share", func() bool { v := all[0].member(m.name); return v.OwnedPartitions >= 2 && v.OutboundMoves == 0 })
 		}
@@ -72,12 +74,13 @@ func TestThreeToFiveToThree(t *testing.T) {
 		for _, m := range more {
 			b.eventually(m.name+" has left", func() bool { return all[0].member(m.name) == nil })
 			require.NotEmpty(t, m.log.with("this node is decommissioned and holds nothing any more; stop it"))
-			_, err := m.client().Ready(t.Context())
-			b.eventually("it is not ready any more", func() bool { _, err = m.client().Ready(t.Context()); return err != nil })
+			b.eventually("it is not ready any more", func() bool { _, err := m.client().Ready(t.Context()); return err != nil })
 			m.stop()
 		}
+		more[0].start()
 		time.Sleep(time.Minute)
 		require.Nil(t, all[0].member("n4"), "it does not come back by itself")
+		more[0].stop()
 		total := load.end()
 		d = b.everywhere(all, "orders")
 		for p := range 3 {
@@ -92,3 +95,102 @@ func TestThreeToFiveToThree(t *testing.T) {
 		}
 	})
 }
+
+// The leader itself is decommissioned: it hands the lead over, the next one ends what it began, and what was removed stays away, also when it
+// is started again. A node with the ID of another, and one whose peers are no cluster, say so and are not ready.
+//
+// covers: BRK-07
+func TestTheLeaderIsDecommissioned(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		all := b.three("n")
+		fourth := b.joiner("n4")
+		fourth.start()
+		b.ready(fourth)
+		all = append(all, fourth)
+		all[0].create("orders")
+		d := b.everywhere(all, "orders")
+		for p := range 3 {
+			all[0].pinned("orders", p, id("r", p))
+		}
+		b.eventually("committed", func() bool { return all[0].count("orders") == 3 })
+		first := leader(all)
+		rest := slices.DeleteFunc(slices.Clone(all), func(m *machine) bool { return m == first })
+		asked := rest[0]
+		plan, err := asked.client().PlanDecommission(t.Context(), first.name)
+		require.NoError(t, err)
+		require.True(t, plan.WouldDecommission && plan.Voter)
+		require.NoError(t, asked.client().Decommission(t.Context(), first.name))
+		require.ErrorContains(t, asked.client().Decommission(t.Context(), rest[1].name), "cannot be decommissioned now")
+		b.eventually("it has left", func() bool { return asked.member(first.name) == nil })
+		require.NotSame(t, first, leader(rest))
+		d = b.everywhere(rest, "orders")
+		for p := range 3 {
+			require.NotNil(t, owner(rest, d, p))
+		}
+		require.Equal(t, 3, asked.count("orders"), "every record is still there")
+
+		first.stop()
+		first.start()
+		time.Sleep(time.Minute)
+		_, err = first.client().Ready(t.Context())
+		require.Error(t, err, "a member that has left stays away")
+		require.Nil(t, asked.member(first.name))
+
+		twin := b.joiner("twin")
+		twin.config.Cluster.NodeID = rest[1].name
+		twin.config.Cluster.Peers = []string{rest[0].name + "@" + rest[0].name + ":7943", rest[1].name + "@twin:7943", "somebody@somebody:7943"}
+		twin.config.Cluster.InitialMembers = []string{"somebody"}
+		twin.start()
+		lost := b.joiner("lost")
+		lost.config.Cluster.Peers = []string{"x@x:7943", "y@y:7943", "lost@lost:7943"}
+		lost.start()
+		time.Sleep(time.Minute)
+		require.True(t, twin.said("choose another cluster.node_id"))
+		require.True(t, lost.said("no node of cluster.peers leads or knows who does"))
+		for _, m := range []*machine{twin, lost} {
+			_, err = m.client().Ready(t.Context())
+			require.Error(t, err)
+			require.Len(t, m.log.with("this node waits to be let into the cluster"), 1, "said once")
+		}
+		require.Len(t, asked.everybody(), 3)
+		for _, m := range append(all, twin, lost) {
+			m.stop()
+		}
+	})
+}
+
+// A node that was let in and never came holds the remote plane back, as a release that nobody knows would, until it is forgotten.
+//
+// covers: BRK-07, WRT-02
+func TestANodeThatNeverCameIsForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		all := b.three("n")
+		time.Sleep(time.Second)
+		require.NoError(t, leader(all).node.Admit(t.Context(), "ghost", "ghost:7943"))
+		create := func() error {
+			_, err := all[1].client().Remotes().Create(t.Context(), wire.CreateRemote{
+				Name: "dr", URL: "https://target:7942", Username: linkUser, Password: remotePassword,
+			})
+			return err
+		}
+		require.ErrorContains(t, create(), "member ghost is not known to run a release with remotes")
+		_, err := all[2].client().Forget(t.Context(), "n1")
+		require.Error(t, err)
+		f, err := all[2].client().Forget(t.Context(), "ghost")
+		require.NoError(t, err)
+		require.Equal(t, wire.Forgotten{ID: "ghost"}, f)
+		b.eventually("the gate opens", func() bool { return create() == nil })
+		for _, m := range all {
+			m.stop()
+		}
+	})
+}
+
+func (m *machine) everybody() []wire.Member {
+	m.b.t.Helper()
+	all, err := m.client().Members(m.b.t.Context(), false)
+	require.NoError(m.b.t, err)
+	return all.Members
+}
+
+func (m *machine) said(what string) bool { return strings.Contains(m.log.String(), what) }

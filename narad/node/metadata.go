@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"narad.example/narad/cluster"
+	"narad.example/narad/config"
 	"narad.example/narad/meta"
 	"narad.example/narad/peer"
 	"narad.example/narad/queue"
@@ -123,7 +124,7 @@ func (n *Node) openPeers(o *meta.Options) error {
 		if id == n.id && advertise == "" {
 			advertise = addr
 		}
-		if len(c.InitialMembers) == 0 || slices.Contains(c.InitialMembers, id) {
+		if first(c, n.id) && first(c, id) { // who is not one of the first waits to be let in
 			o.Bootstrap = append(o.Bootstrap, meta.Server{ID: id, Addr: addr})
 		}
 	}
@@ -140,6 +141,11 @@ func (n *Node) openPeers(o *meta.Options) error {
 	})
 	o.Forward = cluster.NewForwarder(n.plane.client)
 	return nil
+}
+
+// first tells whether a node is one of those that make the cluster.
+func first(c config.Cluster, id string) bool {
+	return len(c.InitialMembers) == 0 || slices.Contains(c.InitialMembers, id)
 }
 
 // servePeers answers the other nodes and registers this one.
@@ -174,14 +180,14 @@ func (n *Node) servePeers() error {
 	if err != nil {
 		return err
 	}
-	if len(c.InitialMembers) > 0 && !slices.Contains(c.InitialMembers, n.id) {
+	if len(n.meta.Servers()) == 0 { // no state, and not one of the first members; one that has left keeps its state and stays away
 		n.join(raftAddr)
 	}
 	n.register(meta.Member{ID: n.id, RaftAddr: raftAddr, RPCAddr: reached})
 	return nil
 }
 
-// join asks the other peers to let this node in, which is not one of the first members. One that was let in before asks nobody.
+// join asks the other peers to let this node in.
 func (n *Node) join(raftAddr string) {
 	j := &cluster.Joiner{Meta: n.meta, Call: n.plane.client.Call, ID: n.id, Addr: raftAddr, Logger: n.log}
 	for _, p := range n.cfg.Cluster.Peers {

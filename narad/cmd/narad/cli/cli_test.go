@@ -90,6 +90,14 @@ func TestCommands(t *testing.T) {
 		{"remote set r --new-password", "remote-password\n", []string{`200 {"name":"r"}`}, []string{"PATCH " + base + `/v1/remotes/r {"password":"remote-password"}`}, `"name": "r"`},
 		{"remote test r --topic t --source s", "", []string{`200 {"remote":"r","result":"pass"}`}, []string{"POST " + base + `/v1/remotes/r/test {"topic":"t","source":"s"}`}, `"result": "pass"`},
 		{"remote ls --no-nodes", "", []string{`200 {"allowlist":"none"}`}, []string{"GET " + base + "/v1/remotes?nodes=false"}, `"allowlist": "none"`},
+		{"cluster members", "", []string{`200 {"members":[{"id":"n1","addr":"n1:7944","status":"alive","leader":true,"voter":true,"owned_partitions":3,"heartbeat_age_seconds":0},{"id":"n2","status":"dead","draining":true,"decommission_blocked":[{"code":"owner_dead"}]}]}`}, []string{"GET " + base + "/v1/cluster/members"}, "n2  dead, draining  follower  0           0      -"},
+		{"cluster members --detail", "", []string{`200 {"members":[{"id":"n1","partitions":[{"topic":"a","partitions":[0]}]}]}`}, []string{"GET " + base + "/v1/cluster/members?detail=true"}, `"topic": "a"`},
+		{"cluster members forget n9", "", []string{`200 {"id":"n9","voter":true}`}, []string{"POST " + base + "/v1/cluster/members/n9/forget"}, `"voter": true`},
+		{"cluster decommission n2", "", []string{"204"}, []string{"POST " + base + "/v1/cluster/members/n2/decommission"}, ""},
+		{"cluster decommission n2 --dry-run", "", []string{`200 {"member":"n2","reasons":["owner_dead"]}`}, []string{"POST " + base + "/v1/cluster/members/n2/decommission?dry_run=true"}, "owner_dead"},
+		{"cluster decommission n2 --cancel", "", []string{"204"}, []string{"DELETE " + base + "/v1/cluster/members/n2/decommission"}, ""},
+		{"cluster moves", "", []string{`200 {"moves":[{"topic":"a","partition":1,"from":"n1","to":"n2"}]}`}, []string{"GET " + base + "/v1/cluster/moves"}, "a      1          n1    n2  -"},
+		{"cluster moves abort a 1 --target n2", "", []string{`200 {"moves":[{"topic":"a","partition":1,"to":"n2"}]}`, `202 {"note":"stays"}`}, []string{"GET " + base + "/v1/cluster/moves", "POST " + base + "/v1/cluster/moves/a/1/abort"}, "stays"},
 		{"remote rm r --force", "", []string{"204"}, []string{"DELETE " + base + "/v1/remotes/r?force=true"}, ""},
 	}
 	for _, c := range cases {
