@@ -207,8 +207,8 @@ func TestMembershipIsShownAndRefused(t *testing.T) {
 
 	forget := func(id string, want wire.Kind) {
 		t.Helper()
-		_, err := m.Forget(t.Context(), id)
-		require.Equal(t, want, wire.KindOf(err), "%v", err)
+		_, refusal := m.Forget(t.Context(), id)
+		require.Equal(t, want, wire.KindOf(refusal), "%v", refusal)
 	}
 	forget("a", wire.Invalid)
 	forget("b", wire.Conflict)

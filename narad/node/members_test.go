@@ -42,7 +42,6 @@ func (m *machine) member(name string) *wire.Member {
 func TestThreeToFiveToThree(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		all, target := farLink(t, b)
-		d := b.everywhere(all, "orders")
 		load := b.produceSteadily(all, "orders")
 		more := []*machine{b.joiner("n4"), b.joiner("n5")}
 		for _, m := range more {
@@ -82,7 +81,7 @@ func TestThreeToFiveToThree(t *testing.T) {
 		require.Nil(t, all[0].member("n4"), "it does not come back by itself")
 		more[0].stop()
 		total := load.end()
-		d = b.everywhere(all, "orders")
+		d := b.everywhere(all, "orders")
 		for p := range 3 {
 			require.NotNil(t, owner(all, d, p))
 		}
@@ -108,7 +107,7 @@ func TestTheLeaderIsDecommissioned(t *testing.T) {
 		b.ready(fourth)
 		all = append(all, fourth)
 		all[0].create("orders")
-		d := b.everywhere(all, "orders")
+		b.everywhere(all, "orders")
 		for p := range 3 {
 			all[0].pinned("orders", p, id("r", p))
 		}
@@ -123,7 +122,7 @@ func TestTheLeaderIsDecommissioned(t *testing.T) {
 		require.ErrorContains(t, asked.client().Decommission(t.Context(), rest[1].name), "cannot be decommissioned now")
 		b.eventually("it has left", func() bool { return asked.member(first.name) == nil })
 		require.NotSame(t, first, leader(rest))
-		d = b.everywhere(rest, "orders")
+		d := b.everywhere(rest, "orders")
 		for p := range 3 {
 			require.NotNil(t, owner(rest, d, p))
 		}

@@ -101,10 +101,11 @@ func (m members) ask(ctx context.Context, q membershipAsk) (a membershipAnswer, 
 // Members asks the leader; without one it shows what this node knows, and no ages.
 func (m members) Members(ctx context.Context, detail bool) (wire.Members, error) {
 	a, err := m.ask(ctx, membershipAsk{What: askMembers, Detail: detail})
-	if err != nil || a.Members == nil {
-		return m.n.members.Members(detail), nil
+	if err == nil && a.Members != nil {
+		return *a.Members, nil
 	}
-	return *a.Members, nil
+	m.n.log.Debug("the leader was not asked for the members; this node shows what it knows", slog.Any("cause", err))
+	return m.n.members.Members(detail), nil
 }
 
 // Plan tells what a decommission would find.

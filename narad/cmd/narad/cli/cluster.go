@@ -137,7 +137,7 @@ func (g *Global) movesCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("the partition %q is no number: %w", args[1], err)
 		}
-		if err := movesTo(cmd, c, args[0], p, *target); err != nil {
+		if err = movesTo(cmd, c, args[0], p, *target); err != nil {
 			return err
 		}
 		a, err := c.AbortMove(cmd.Context(), args[0], p)
