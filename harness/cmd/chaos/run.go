@@ -19,6 +19,7 @@ import (
 	"narad.example/harness/cluster"
 	"narad.example/harness/ledger"
 	"narad.example/harness/run"
+	"narad.example/harness/spawn"
 	"narad.example/reports"
 	"narad.example/scenarios"
 )
@@ -36,6 +37,7 @@ type runFlags struct {
 	matrix                    string
 	seed                      uint64
 	parallel                  int
+	patience                  time.Duration
 }
 
 func runCommand() *cobra.Command {
@@ -48,6 +50,9 @@ func runCommand() *cobra.Command {
 				_, _ = rand.Read(b[:]) // never fails
 				f.seed = binary.BigEndian.Uint64(b[:]) >> 16
 			}
+			if f.patience <= 0 {
+				return exit{run.ExitInvalid, "--patience wants a time above 0"}
+			}
 			return runAll(c.Context(), c.OutOrStdout(), f, args)
 		},
 	}
@@ -57,6 +62,7 @@ func runCommand() *cobra.Command {
 	c.Flags().StringVar(&f.matrix, "matrix", matrixSome, "some runs each answer at each place once, with the other values in turn; all runs every combination")
 	c.Flags().StringVar(&f.out, "out", filepath.Join("reports", "out"), "where run folders go")
 	c.Flags().IntVar(&f.parallel, "parallel", 0, "how many scenarios run at once (default: 4 on real clusters, which mostly wait; one a core in virtual time)")
+	c.Flags().DurationVar(&f.patience, "patience", spawn.Patience, "real time that a scenario in virtual time may take before its worker is killed and it counts as inconclusive")
 	c.Flags().StringVar(&f.narad, "narad", "", "the narad binary (default: beside this one)")
 	return c
 }
@@ -95,6 +101,9 @@ func runAll(ctx context.Context, out io.Writer, f runFlags, args []string) error
 	}
 	say(out, "backend %s\n", name)
 	events := newScreen(out)
+	starter := spawn.New()
+	defer starter.Close()
+	virtual := &workers{command: []string{binaries.Chaos, simWorker}, starter: starter, seed: f.seed, patience: f.patience, events: events}
 	root := filepath.Join(f.out, fmt.Sprintf("%s-seed-%d", time.Now().UTC().Format("20060102-150405"), f.seed))
 	head := ledger.Run{
 		Seed: f.seed, Commit: version, Backend: name, Matrix: table,
@@ -108,7 +117,7 @@ func runAll(ctx context.Context, out io.Writer, f runFlags, args []string) error
 		case !inSim(s):
 			return run.Scenario(ctx, s, run.Options{Backend: backend, Binaries: binaries, Seed: f.seed, Dir: dir, Events: events})
 		case runsOn(s, backendSim):
-			return inWorker(ctx, s, dir, f.seed, events)
+			return virtual.run(ctx, s, dir)
 		}
 		return skipped(s, dir, events)
 	})
