@@ -63,18 +63,23 @@ type suite struct {
 	Cases    []testCase `xml:"testcase"`
 }
 
+type properties struct {
+	List []property `xml:"property"`
+}
+
 type property struct {
 	Name  string `xml:"name,attr"`
 	Value string `xml:"value,attr"`
 }
 
 type testCase struct {
-	Class   string   `xml:"classname,attr"`
-	Name    string   `xml:"name,attr"`
-	Time    string   `xml:"time,attr"`
-	Failure *message `xml:"failure"`
-	Error   *message `xml:"error"`
-	Skipped *message `xml:"skipped"`
+	Class    string      `xml:"classname,attr"`
+	Name     string      `xml:"name,attr"`
+	Time     string      `xml:"time,attr"`
+	Property *properties `xml:"properties"`
+	Failure  *message    `xml:"failure"`
+	Error    *message    `xml:"error"`
+	Skipped  *message    `xml:"skipped"`
 }
 
 type message struct {
@@ -87,6 +92,9 @@ func JUnit(run ledger.Run) ([]byte, error) {
 	s := suite{Name: "chaos " + run.Backend, Tests: len(run.Scenarios), Property: []property{{"seed", fmt.Sprint(run.Seed)}, {"commit", run.Commit}}}
 	for _, r := range run.Scenarios {
 		c := testCase{Class: "scenarios." + strings.TrimSuffix(filepath.ToSlash(r.File), ".yaml"), Name: r.Name, Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
+		if r.Tries > 0 {
+			c.Property = &properties{[]property{{"tries", fmt.Sprint(r.Tries)}}}
+		}
 		m := &message{Message: r.Says, Text: judgesOf(r)}
 		switch r.Verdict {
 		case ledger.Pass:
@@ -127,13 +135,16 @@ func Markdown(run ledger.Run) string {
 	if m := matrix(run); m != nil {
 		fmt.Fprintf(&b, "Matrix of the sender: %s\n\n", m.Counts())
 	}
-	b.WriteString("| Scenario | Verdict | Time | Acknowledged | On wire | Resent | Missing | Reordered | Changed |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| Scenario | Verdict | Tries | Time | Acknowledged | On wire | Resent | Missing | Reordered | Changed |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range run.Scenarios {
 		c := r.Counts
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", cell(r.Name), words(r.Verdict), seconds(r.DurationMS),
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s | %s | %s | %s | %s |\n", cell(r.Name), words(r.Verdict), r.Tries, seconds(r.DurationMS),
 			thousands(c.Acknowledged), thousands(c.OnWire), thousands(c.Resent), thousands(c.Missing), thousands(c.Reordered), thousands(c.Changed))
 	}
 	for _, r := range run.Scenarios {
+		for i, t := range r.Earlier {
+			fmt.Fprintf(&b, "\n**%s**, try %d of %d: %s\n", cell(r.Name), i+1, r.Tries, cell(words(t.Verdict)+" "+t.Says))
+		}
 		if r.Verdict == ledger.Pass {
 			continue
 		}

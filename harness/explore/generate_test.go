@@ -66,6 +66,10 @@ func owesOnlyWhatIsOwed(t *testing.T, s *scenarios.Scenario) {
 	}
 	for _, st := range s.Steps {
 		require.LessOrEqual(t, st.At+3*second, end)
+		for _, f := range s.Faults {
+			shut := st.Action == "target_password" && st.To == "recorded" && f.At > st.At && f.At < st.At+gateShut
+			require.False(t, shut, "%s at %s meets no traffic: the gate was closed at %s", f.Kind(), f.At, st.At)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,9 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"narad.example/harness/spawn"
 	"narad.example/scenarios"
 )
 
@@ -23,16 +24,13 @@ type Workers struct {
 	Command  []string      // starts one worker: orders on its standard input, answers on file 3
 	Count    int           // processes at a time
 	Dir      string        // where a worker's own output goes
-	Patience time.Duration // real time that one job may take before the worker counts as hung; 5 minutes when 0
+	Patience time.Duration // real time that one job may take before the worker counts as hung; spawn.Patience when 0
 
 	mu sync.Mutex // held while done runs, so that outcomes come one at a time
 }
 
 // jobsPerProcess bounds how long one process lives, so that what one schedule leaves in memory does not weigh on hundreds of others.
 const jobsPerProcess = 40
-
-// defaultPatience is a hundred times what a schedule takes: on a machine that is busy with other things a worker gets little of it.
-const defaultPatience = 5 * time.Minute
 
 // WorkerLog is where a worker's own output lies in the folder of the job in which it died.
 const WorkerLog = "worker.log"
@@ -44,11 +42,13 @@ func (w *Workers) Run(ctx context.Context, jobs <-chan Job, done func(Outcome)) 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	starter := spawn.New()
+	defer starter.Close()
 	errs := make([]error, w.Count)
 	var wg sync.WaitGroup
 	for i := range w.Count {
 		wg.Go(func() {
-			if errs[i] = w.serve(ctx, jobs, done); errs[i] != nil {
+			if errs[i] = w.serve(ctx, starter, jobs, done); errs[i] != nil {
 				cancel() // a harness that cannot start workers must not leave the others waiting
 			}
 		})
@@ -58,7 +58,7 @@ func (w *Workers) Run(ctx context.Context, jobs <-chan Job, done func(Outcome)) 
 }
 
 // serve hands jobs to one process after the other.
-func (w *Workers) serve(ctx context.Context, jobs <-chan Job, done func(Outcome)) error {
+func (w *Workers) serve(ctx context.Context, starter *spawn.Spawner, jobs <-chan Job, done func(Outcome)) error {
 	var p *process
 	defer func() {
 		if p != nil {
@@ -81,7 +81,7 @@ func (w *Workers) serve(ctx context.Context, jobs <-chan Job, done func(Outcome)
 		}
 		if p == nil {
 			var err error
-			if p, err = w.start(ctx); err != nil {
+			if p, err = w.start(ctx, starter); err != nil {
 				return err
 			}
 		}
@@ -114,7 +114,7 @@ type process struct {
 	jobs    int
 }
 
-func (w *Workers) start(ctx context.Context) (*process, error) {
+func (w *Workers) start(ctx context.Context, starter *spawn.Spawner) (*process, error) {
 	log, err := os.CreateTemp(w.Dir, "worker-*.log")
 	if err != nil {
 		return nil, fmt.Errorf("explore: %w", err)
@@ -130,7 +130,7 @@ func (w *Workers) start(ctx context.Context) (*process, error) {
 	cmd.Env = append(os.Environ(), OneProcessor)
 	orders, err := cmd.StdinPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = starter.Start(cmd)
 	}
 	if err != nil {
 		_ = from.Close()
@@ -170,12 +170,9 @@ func (w *Workers) one(ctx context.Context, p *process, job Job) (Outcome, error)
 		return out, fmt.Errorf("explore: %w", err)
 	}
 	p.jobs++
-	patience := w.Patience
-	if patience == 0 {
-		patience = defaultPatience
-	}
+	patience := cmp.Or(w.Patience, spawn.Patience)
 	began := time.Now()
-	hung := time.AfterFunc(patience, func() { _ = p.cmd.Process.Signal(syscall.SIGQUIT) })
+	leash := spawn.Hold(p.cmd.Process, patience)
 	_, werr := p.orders.Write(append(line, '\n')) // a worker that is gone shows at the answers
 	for werr == nil && p.answers.Scan() {
 		var a answer
@@ -186,14 +183,16 @@ func (w *Workers) one(ctx context.Context, p *process, job Job) (Outcome, error)
 			out.Result = a.Result
 		}
 		if a.Ended {
-			hung.Stop()
+			if leash.Release() {
+				p.jobs = jobsPerProcess // late at the very moment of its answer: it is dying, and gets no other job
+			}
 			out.Real, out.CPU = time.Duration(a.RealMS)*time.Millisecond, time.Duration(a.CPUMS)*time.Millisecond
 			return out, nil
 		}
 	}
 	out.Real = time.Since(began)
 	out.Died = "the worker ended without an answer"
-	if !hung.Stop() && ctx.Err() == nil {
+	if leash.Release() && ctx.Err() == nil {
 		out.Died = fmt.Sprintf("nothing came for %s of real time", patience)
 	}
 	return out, nil

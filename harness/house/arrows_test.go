@@ -61,7 +61,7 @@ var arrows = map[string][]string{
 	"harness/spawn":           {},
 	"harness/mutants":         {},
 	"harness/demo":            {"narad/client", "narad/wire", "fakes"},
-	"harness/explore":         {"harness/cluster/sim", "harness/ledger", "harness/run", "harness/workload", "scenarios"},
+	"harness/explore":         {"harness/cluster/sim", "harness/ledger", "harness/run", "harness/spawn", "harness/workload", "scenarios"},
 	"harness/run":             {"*"},
 	"harness/house":           {},
 	"harness/cmd/chaos":       {"*"},

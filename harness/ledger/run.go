@@ -44,11 +44,32 @@ type ScenarioRun struct {
 	Covers     []string          `json:"covers"`
 	Cell       map[string]string `json:"cell,omitempty"` // of a scenario that a matrix made: the value by variable
 	Verdict    string            `json:"verdict"`
-	Says       string            `json:"says,omitempty"` // why it did not run, or what stopped it
+	Says       string            `json:"says,omitempty"`    // why it did not run, or what stopped it
+	Tries      int               `json:"tries,omitempty"`   // how often it was played, 0 when it was not; all else is of the last time
+	Earlier    []Try             `json:"earlier,omitempty"` // the times before the last one, each of which proved nothing
 	DurationMS int64             `json:"duration_ms"`
 	Counts     Counts            `json:"counts"`
 	Faults     []Fault           `json:"faults"`
 	Invariants []Verdict         `json:"invariants"` // without the ids: those are in verdicts.json
+}
+
+// Try is one time that a scenario was played and proved nothing.
+type Try struct {
+	Folder     string `json:"folder"`
+	Verdict    string `json:"verdict"`
+	Says       string `json:"says"` // why it proved nothing
+	DurationMS int64  `json:"duration_ms"`
+}
+
+// TryOf is r as an earlier try.
+func TryOf(r *ScenarioRun) Try {
+	t := Try{Folder: r.Folder, Verdict: r.Verdict, Says: r.Says, DurationMS: r.DurationMS}
+	for _, v := range r.Invariants {
+		if t.Says == "" && v.Verdict == Inconclusive {
+			t.Says = v.Name + ": " + v.Says
+		}
+	}
+	return t
 }
 
 // Counts are a scenario's totals, in records.

@@ -181,7 +181,7 @@ func TestAnAbortSavesWhatThereIs(t *testing.T) {
 func TestAllWritesTheRunAndPointsLatest(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "out", "run-1")
 	a, b := &scenarios.Scenario{Name: "a"}, &scenarios.Scenario{Name: "b c"}
-	run, err := All(t.Context(), []Batch{{[]*scenarios.Scenario{a}, 2}, {[]*scenarios.Scenario{b}, 0}}, ledger.Run{Seed: 7, Backend: "sim"}, root, func(_ context.Context, s *scenarios.Scenario, dir string) ledger.ScenarioRun {
+	run, err := All(t.Context(), []Batch{{Scenarios: []*scenarios.Scenario{a}, AtOnce: 2}, {Scenarios: []*scenarios.Scenario{b}}}, ledger.Run{Seed: 7, Backend: "sim"}, root, func(_ context.Context, s *scenarios.Scenario, dir string) ledger.ScenarioRun {
 		return ledger.ScenarioRun{Name: s.Name, Folder: filepath.Base(dir), Verdict: map[string]string{"a": ledger.Pass, "b c": ledger.NotRun}[s.Name]}
 	})
 	require.NoError(t, err)
@@ -193,7 +193,7 @@ func TestAllWritesTheRunAndPointsLatest(t *testing.T) {
 	require.Equal(t, ledger.NotRun, Fold(read.Scenarios[1:]))
 	require.Equal(t, ExitInconclusive, ExitCode(ledger.NotRun))
 
-	_, err = All(t.Context(), []Batch{{[]*scenarios.Scenario{a, a}, 1}}, ledger.Run{}, root, nil)
+	_, err = All(t.Context(), []Batch{{Scenarios: []*scenarios.Scenario{a, a}, AtOnce: 1}}, ledger.Run{}, root, nil)
 	require.ErrorContains(t, err, "taken")
 	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(root), LatestName)))
 	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(root), LatestName), nil, 0o600))

@@ -29,9 +29,13 @@ func New() *Spawner {
 	return s
 }
 
-// Start starts cmd. A terminal's Ctrl-C does not reach it: the harness ends its children itself. Cmd's SysProcAttr is set here.
+// Start starts cmd in a process group of its own. A terminal's Ctrl-C does not reach it: the harness ends its children itself, and the end of a
+// command's context ends all of the group. Cmd's SysProcAttr and Cancel are set here.
 func (s *Spawner) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = attributes()
+	if cmd.Cancel != nil {
+		cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+	}
 	errs := make(chan error)
 	s.jobs <- func() { errs <- cmd.Start() }
 	return <-errs

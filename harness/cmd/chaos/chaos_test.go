@@ -65,6 +65,10 @@ func TestExitCodes(t *testing.T) {
 	require.Equal(t, 2, code(errors.New("the engine went away")))
 	_, err := chaos(t, "run", "--backend", "vm", files)
 	require.Equal(t, run.ExitInvalid, code(err))
+	for _, wrong := range []string{"--patience=0s", "--retry-inconclusive=-1"} {
+		_, err = chaos(t, "run", wrong, files)
+		require.Equal(t, run.ExitInvalid, code(err), wrong)
+	}
 	_, err = chaos(t, "run", "--only", "no such scenario", files)
 	require.Equal(t, run.ExitInvalid, code(err))
 	require.Equal(t, []int{0, 1, 2, 2}, []int{

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ func exploreCommand() *cobra.Command {
 	c.Flags().Uint64Var(&f.seed, "seed", 1, "the seed of every choice")
 	c.Flags().IntVar(&f.count, "count", 0, "schedules at most")
 	c.Flags().IntVar(&f.first, "first", 1, "the number of the first schedule")
-	c.Flags().IntVar(&f.workers, "workers", 2, "worker processes at a time")
+	c.Flags().IntVar(&f.workers, "workers", runtime.NumCPU(), "worker processes at a time (default: one a core)")
 	c.Flags().StringVar(&f.out, "out", "", "where failures go (default reports/out/explore/<seed>)")
 	c.Flags().DurationVar(&f.minimize, "minimize-for", 2*time.Minute, "how long one failure may be shrunk")
 	return c

@@ -19,6 +19,7 @@ import (
 	"narad.example/harness/cluster"
 	"narad.example/harness/ledger"
 	"narad.example/harness/run"
+	"narad.example/harness/spawn"
 	"narad.example/reports"
 	"narad.example/scenarios"
 )
@@ -35,7 +36,8 @@ type runFlags struct {
 	backend, only, out, narad string
 	matrix                    string
 	seed                      uint64
-	parallel                  int
+	parallel, retries         int
+	patience                  time.Duration
 }
 
 func runCommand() *cobra.Command {
@@ -48,6 +50,12 @@ func runCommand() *cobra.Command {
 				_, _ = rand.Read(b[:]) // never fails
 				f.seed = binary.BigEndian.Uint64(b[:]) >> 16
 			}
+			if f.patience <= 0 {
+				return exit{run.ExitInvalid, "--patience wants a time above 0"}
+			}
+			if f.retries < 0 {
+				return exit{run.ExitInvalid, "--retry-inconclusive wants 0 at least"}
+			}
 			return runAll(c.Context(), c.OutOrStdout(), f, args)
 		},
 	}
@@ -57,6 +65,8 @@ func runCommand() *cobra.Command {
 	c.Flags().StringVar(&f.matrix, "matrix", matrixSome, "some runs each answer at each place once, with the other values in turn; all runs every combination")
 	c.Flags().StringVar(&f.out, "out", filepath.Join("reports", "out"), "where run folders go")
 	c.Flags().IntVar(&f.parallel, "parallel", 0, "how many scenarios run at once (default: 4 on real clusters, which mostly wait; one a core in virtual time)")
+	c.Flags().IntVar(&f.retries, "retry-inconclusive", 0, "how often a scenario on real clusters that was inconclusive (a loaded machine gave a fault no traffic) is played once more, after all others and half as many at a time; one that failed is never played again, and the folder of every try stays")
+	c.Flags().DurationVar(&f.patience, "patience", spawn.Patience, "real time that a scenario in virtual time may take before its worker is killed and it counts as inconclusive")
 	c.Flags().StringVar(&f.narad, "narad", "", "the narad binary (default: beside this one)")
 	return c
 }
@@ -95,6 +105,9 @@ func runAll(ctx context.Context, out io.Writer, f runFlags, args []string) error
 	}
 	say(out, "backend %s\n", name)
 	events := newScreen(out)
+	starter := spawn.New()
+	defer starter.Close()
+	virtual := &workers{command: []string{binaries.Chaos, simWorker}, starter: starter, seed: f.seed, patience: f.patience, events: events}
 	root := filepath.Join(f.out, fmt.Sprintf("%s-seed-%d", time.Now().UTC().Format("20060102-150405"), f.seed))
 	head := ledger.Run{
 		Seed: f.seed, Commit: version, Backend: name, Matrix: table,
@@ -103,23 +116,33 @@ func runAll(ctx context.Context, out io.Writer, f runFlags, args []string) error
 	inSim := func(s *scenarios.Scenario) bool {
 		return backend == nil || (f.backend == backendAuto && runsOn(s, backendSim) && (!runsOn(s, name) || large(s)))
 	}
-	done, runErr := run.All(ctx, batches(list, f.parallel, inSim), head, root, func(ctx context.Context, s *scenarios.Scenario, dir string) ledger.ScenarioRun {
+	done, runErr := run.All(ctx, batches(list, &f, inSim), head, root, func(ctx context.Context, s *scenarios.Scenario, dir string) ledger.ScenarioRun {
 		switch {
 		case !inSim(s):
 			return run.Scenario(ctx, s, run.Options{Backend: backend, Binaries: binaries, Seed: f.seed, Dir: dir, Events: events})
 		case runsOn(s, backendSim):
-			return inWorker(ctx, s, dir, f.seed, events)
+			return virtual.run(ctx, s, dir)
 		}
 		return skipped(s, dir, events)
 	})
 	if err = errors.Join(runErr, reports.Write(root)); err != nil {
 		return err
 	}
+	sayTries(out, &done)
 	say(out, "%s: %s\n", strings.ToUpper(strings.ReplaceAll(done.Verdict, "_", " ")), filepath.Join(root, reports.HTMLName))
 	if c := run.ExitCode(done.Verdict); c != run.ExitPass {
 		return exit{code: c}
 	}
 	return nil
+}
+
+// sayTries names what was played more than once.
+func sayTries(out io.Writer, done *ledger.Run) {
+	for i := range done.Scenarios {
+		if r := &done.Scenarios[i]; len(r.Earlier) > 0 {
+			say(out, "%s: %s after %d tries, the others were inconclusive\n", r.Name, r.Verdict, r.Tries)
+		}
+	}
 }
 
 // say writes a line for the person who runs this; a screen that is gone stops no run.
@@ -135,8 +158,8 @@ func runsOn(s *scenarios.Scenario, backend string) bool {
 func large(s *scenarios.Scenario) bool { return s.Source.Nodes > 1 || s.Target.Nodes > 1 }
 
 // batches are the scenarios on real clusters, and beside them those in virtual time, one for each core: their workers step back for
-// the clusters.
-func batches(list []*scenarios.Scenario, parallel int, inSim func(*scenarios.Scenario) bool) []run.Batch {
+// the clusters. What proves nothing in virtual time would prove nothing again.
+func batches(list []*scenarios.Scenario, f *runFlags, inSim func(*scenarios.Scenario) bool) []run.Batch {
 	var clusters, virtual []*scenarios.Scenario
 	for _, s := range list {
 		if inSim(s) {
@@ -145,11 +168,11 @@ func batches(list []*scenarios.Scenario, parallel int, inSim func(*scenarios.Sce
 			clusters = append(clusters, s)
 		}
 	}
-	waiting, computing := parallel, parallel
-	if parallel == 0 {
+	waiting, computing := f.parallel, f.parallel
+	if f.parallel == 0 {
 		waiting, computing = 4, runtime.NumCPU()
 	}
-	return []run.Batch{{Scenarios: clusters, AtOnce: waiting}, {Scenarios: virtual, AtOnce: computing}}
+	return []run.Batch{{Scenarios: clusters, AtOnce: waiting, Retries: f.retries}, {Scenarios: virtual, AtOnce: computing}}
 }
 
 // skipped reports a scenario that does not run in virtual time.

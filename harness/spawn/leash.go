@@ -1,0 +1,59 @@
+package spawn
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// Patience is the real time that a worker of virtual time gets for one scenario before it counts as hung: a hundred times what most take, since
+// on a machine that is busy with other things a worker gets little of it.
+const Patience = 5 * time.Minute
+
+// grace is how long a process that was asked for its stacks has to write them.
+const grace = 5 * time.Second
+
+// Leash ends a process that takes too long, with everything that it started.
+type Leash struct {
+	released, ended chan struct{}
+	late            bool // written before ended is closed
+}
+
+// Hold gives a process that a Spawner started this much real time. One that is not released by then is asked for its stacks (SIGQUIT: a Go
+// program writes all of them to its standard error and ends), and its group is killed 5 s later, or at the release when that comes before.
+func Hold(p *os.Process, patience time.Duration) *Leash {
+	return hold(patience, func() { _ = p.Signal(syscall.SIGQUIT) }, func() { _ = killGroup(p.Pid) }) // it may be gone by itself
+}
+
+func hold(patience time.Duration, ask, kill func()) *Leash {
+	l := &Leash{released: make(chan struct{}), ended: make(chan struct{})}
+	go func() {
+		defer close(l.ended)
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-l.released:
+			return
+		case <-timer.C:
+		}
+		l.late = true
+		ask()
+		timer.Reset(grace)
+		select {
+		case <-l.released:
+		case <-timer.C:
+		}
+		kill()
+	}()
+	return l
+}
+
+// Release ends the watch, once, and tells whether the process had to be ended.
+func (l *Leash) Release() (late bool) {
+	close(l.released)
+	<-l.ended
+	return l.late
+}
+
+// killGroup kills a process that a Spawner started and all that it started in its turn.
+func killGroup(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }
