@@ -26,7 +26,7 @@ type checker struct {
 
 func check(d *decoder, s *Scenario) {
 	c := &checker{decoder: d, s: s, links: map[string]bool{}}
-	for i := range s.Source.Nodes {
+	for i := range s.Source.Nodes + max(0, s.Source.Spares) {
 		c.nodes = append(c.nodes, fmt.Sprintf("source-%d", i+1))
 	}
 	for i := range s.Target.Nodes {
@@ -108,6 +108,14 @@ func (c *checker) clusters() {
 	odd := []int{1, 3, 5}
 	if !slices.Contains(odd, c.s.Source.Nodes) {
 		c.say("source.nodes", "allowed: 1, 3 or 5")
+	}
+	switch n := c.s.Source.Spares; {
+	case n < 0 || n > 4:
+		c.say("source.spares", "allowed: 0 to 4")
+	case n > 0 && c.s.Source.Nodes < 3:
+		c.say("source.spares", "a node joins a cluster: say source: {nodes: 3}")
+	case n > 0:
+		c.simOnly("source.spares", "a cluster can grow")
 	}
 	if f := c.s.Target.Fake; f != nil {
 		if c.given("target.nodes") || c.given("target.config") {

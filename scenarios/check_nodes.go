@@ -30,7 +30,7 @@ func (f *Fault) Kills() bool {
 // simOnly asks for the backend on which disks and clocks can be broken.
 func (c *checker) simOnly(path, what string) {
 	if b := c.s.Backends; b == nil || !slices.Equal(b.Only, []string{"sim"}) {
-		c.say(path, "%s can be broken in the simulation alone: say backends: {only: [sim], reason: ...}", what)
+		c.say(path, "%s in the simulation alone: say backends: {only: [sim], reason: ...}", what)
 	}
 }
 
@@ -39,7 +39,7 @@ func (c *checker) disk(f *Fault, path string, down map[string]bool) {
 	if d == nil {
 		return
 	}
-	c.simOnly(path+".disk", "a disk")
+	c.simOnly(path+".disk", "a disk can be broken")
 	row, known := diskFaults[d.Fault]
 	if !known {
 		if !c.given(path + ".disk.fault") {
@@ -70,7 +70,7 @@ func (c *checker) clock(f *Fault, path string) {
 	if f.Clock == nil {
 		return
 	}
-	c.simOnly(path+".clock", "a clock")
+	c.simOnly(path+".clock", "a clock can be broken")
 	c.among(path+".clock.node", "node", f.Clock.Node, c.nodes)
 	if f.Clock.Step == 0 && f.Clock.Drift == 0 {
 		c.say(path+".clock", "wants a step or a drift")

@@ -12,7 +12,8 @@ import (
 // action says what a step's action is about, which fields it takes beside that, and the status of its success.
 type action struct {
 	success int
-	remote  bool // it is about a remote, else about a link
+	remote  bool // it is about a remote
+	member  bool // it is about a node of the source; else about a link
 	takes   []string
 	to      []string // what to may be; then it is wanted
 	real    bool     // it is done on the target, which must be no fake
@@ -37,6 +38,8 @@ var actions = map[string]action{
 	"read_back":       {success: 200},
 	"look":            {success: 200, takes: []string{"shows"}},
 	"move":            {success: 202, takes: []string{"partition", "node"}},
+	"join":            {success: 200, member: true},
+	"decommission":    {success: 204, member: true},
 }
 
 // stepFields are the fields of a step that not every action takes.
@@ -86,12 +89,30 @@ func (c *checker) move(s *Step, path string) {
 	}
 }
 
+// member is a node of the source that joins, one of its spares, or that is decommissioned.
+func (c *checker) member(s *Step, path string) {
+	first := c.s.Source.Nodes
+	nodes := c.nodes[:first+max(0, c.s.Source.Spares)]
+	if s.Action == "join" {
+		nodes = nodes[first:]
+	}
+	if len(nodes) == 0 || c.s.Source.Spares == 0 {
+		c.say(path+".action", "%s wants a source with spares: say source: {nodes: 3, spares: 1}", s.Action)
+		return
+	}
+	c.among(path+".node", "node", s.Node, nodes)
+}
+
 func (c *checker) step(s *Step, a *action, path string) {
 	about := "link"
-	if a.remote {
+	switch {
+	case a.remote:
 		about = "remote"
 		c.among(path+".remote", "remote", s.Remote, slices.Sorted(maps.Keys(c.s.Remotes)))
-	} else {
+	case a.member:
+		about = "node"
+		c.member(s, path)
+	default:
 		c.among(path+".link", "child", s.Link, slices.Sorted(maps.Keys(c.links)))
 	}
 	takes := append([]string{about}, a.takes...)

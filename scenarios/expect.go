@@ -102,7 +102,7 @@ func (c *checker) counted() {
 			c.say(path+".status", "wants a status, 100 to 599")
 		}
 		if r.On != "" {
-			c.among(path+".on", "node", r.On, c.nodes[:c.s.Source.Nodes])
+			c.among(path+".on", "node", r.On, c.nodes[:c.s.Source.Nodes+c.s.Source.Spares])
 		}
 		c.count(path, r.Is, r.From, r.Until)
 	}

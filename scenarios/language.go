@@ -26,9 +26,11 @@ type Backends struct {
 	Reason string   `yaml:"reason"`
 }
 
-// Cluster is one side. Config overrides the nodes' configuration (broker.md, Configuration), block by block.
+// Cluster is one side. Config overrides the nodes' configuration (broker.md, Configuration), block by block. Spares are nodes that no
+// first member knows; a join starts one.
 type Cluster struct {
 	Nodes  int            `yaml:"nodes"`
+	Spares int            `yaml:"spares,omitempty"`
 	Config map[string]any `yaml:"config,omitempty"`
 }
 
@@ -198,7 +200,7 @@ type Flap struct {
 // Step is an admin action on the way. Which fields an action takes stands in actions.
 type Step struct {
 	At           Duration `yaml:"at"`
-	Action       string   `yaml:"action" enum:"attach,detach,pause,resume,skip,set_limits,delete_remote,create_remote,target_password,rotate_password,remote_ca,target_topic,target_user,target_grant,recreate_parent,read_back,look,move"`
+	Action       string   `yaml:"action" enum:"attach,detach,pause,resume,skip,set_limits,delete_remote,create_remote,target_password,rotate_password,remote_ca,target_topic,target_user,target_grant,recreate_parent,read_back,look,move,join,decommission"`
 	Link         string   `yaml:"link,omitempty"`   // a child's name
 	Remote       string   `yaml:"remote,omitempty"` // of an action on a remote
 	To           string   `yaml:"to,omitempty" enum:"other,recorded,both,deleted,created,recreated,delay_child,remote_child,alone,removed,restored"`
@@ -207,7 +209,7 @@ type Step struct {
 	AcceptTarget bool     `yaml:"accept_target,omitempty"`
 	Partition    *int     `yaml:"partition,omitempty"` // of a move; of a skip, with offset: without both the record that the link is blocked on
 	Offset       *int     `yaml:"offset,omitempty"`
-	Node         string   `yaml:"node,omitempty"` // of a move: where the partition goes, the next running node after its owner when absent
+	Node         string   `yaml:"node,omitempty"` // of a move: where the partition goes, the next running node after its owner when absent; who joins or is decommissioned
 	Limits       *Limits  `yaml:"limits,omitempty"`
 	NoPassword   bool     `yaml:"no_password,omitempty"` // of remote_ca: the change comes without it (CRD-04)
 	Expect       int      `yaml:"expect"`                // the status of the answer

@@ -53,6 +53,12 @@ type Clocked interface {
 	ReportedTime(ctx context.Context) (time.Time, error)
 }
 
+// Joiner is a node that may be one of a cluster's spares.
+type Joiner interface {
+	// Join starts a spare, which asks the cluster to let it in. From then on it is one of the rig's nodes.
+	Join(ctx context.Context) error
+}
+
 // Mover is a node that can be told to begin a move, which no route of the API does.
 type Mover interface {
 	// Move begins to move a partition of a topic to another member. An error carries the status that the API would give it.

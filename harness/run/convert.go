@@ -66,8 +66,8 @@ func loads(s *scenarios.Scenario) []workload.Load {
 	return out
 }
 
-func side(nodes int, config map[string]any) cluster.Side {
-	return cluster.Side{Nodes: nodes, Config: config}
+func side(nodes, spares int, config map[string]any) cluster.Side {
+	return cluster.Side{Nodes: nodes, Spares: spares, Config: config}
 }
 
 func expectation(s *scenarios.Scenario) ledger.Expect {

@@ -68,7 +68,7 @@ func (p *play) gatherLogs() {
 	var audit []ledger.AuditLine
 	var drops []ledger.Drop
 	whole := true
-	for _, n := range p.nodes() {
+	for _, n := range append(p.nodes(), p.gone()...) {
 		log, err := n.Log()
 		if err != nil {
 			whole = false

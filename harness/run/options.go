@@ -75,6 +75,7 @@ const (
 	sampleEvery        = 500 * time.Millisecond
 	sampleEveryVirtual = time.Second
 	callLimit          = 15 * time.Second  // of one admin request
+	memberLimit        = 5 * time.Minute   // of a join, or of a decommission from its begin until the node has left
 	attachLimit        = 70 * time.Second  // of an attach with its checks, retries included
 	lookLimit          = 3 * time.Second   // of one look at a node while it may be down
 	setupLimit         = 150 * time.Second // from an empty rig to attached links

@@ -45,6 +45,7 @@ type play struct {
 	pages   []json.RawMessage // listings as they were answered
 	kept    []ledger.Stored   // records of parents that were read back during the run, before retention could take them
 	ties    map[string]tie    // by target topic
+	left    []string          // nodes of the source that were decommissioned
 }
 
 // account is the user of a remote on the target.
@@ -123,7 +124,24 @@ func (p *play) links() []ledger.Link {
 	return out
 }
 
-func (p *play) sources() []cluster.Node { return p.rig.Nodes(cluster.Source) }
+// sources are the nodes of the source that are its members, as far as the scenario goes.
+func (p *play) sources() []cluster.Node {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(p.rig.Nodes(cluster.Source)), func(n cluster.Node) bool { return slices.Contains(p.left, n.Name()) })
+}
+
+// gone are the nodes of the source that were decommissioned.
+func (p *play) gone() (out []cluster.Node) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, name := range p.left {
+		if n, err := p.rig.Node(name); err == nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
 
 // nodes are all nodes that are one of the product's: a fake is none.
 func (p *play) nodes() []cluster.Node {

@@ -70,7 +70,13 @@ func prepare(s *scenarios.Scenario, dir string) error {
 
 // limit is how long the whole may take; a scenario over it has hung.
 func (p *play) limit() time.Duration {
-	return 2*setupLimit + 2*p.loadLength() + lateMost*time.Millisecond + p.s.Expect.Drained.D() + healLimit + attachLimit + readLimit
+	members := time.Duration(0)
+	for _, st := range p.s.Steps {
+		if st.Action == "join" || st.Action == "decommission" {
+			members += memberLimit
+		}
+	}
+	return 2*setupLimit + 2*p.loadLength() + lateMost*time.Millisecond + members + p.s.Expect.Drained.D() + healLimit + attachLimit + readLimit
 }
 
 // loadLength is when the last load ends, from the start of the first; one that counts has as long as it may take.
@@ -96,7 +102,7 @@ func (p *play) play(ctx context.Context) {
 		return
 	}
 	p.rig, err = p.o.Backend.Start(ctx, cluster.Spec{
-		Scenario: p.s.Name, Source: side(p.s.Source.Nodes, p.s.Source.Config), Target: side(p.s.Target.Nodes, p.s.Target.Config), Fake: script,
+		Scenario: p.s.Name, Source: side(p.s.Source.Nodes, p.s.Source.Spares, p.s.Source.Config), Target: side(p.s.Target.Nodes, 0, p.s.Target.Config), Fake: script,
 		Dir: p.o.Dir, Seed: p.seed, Epoch: p.epoch, Binaries: p.o.Binaries,
 	})
 	if err != nil {

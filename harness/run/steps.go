@@ -35,8 +35,11 @@ func (p *play) runSteps(ctx context.Context, wg *sync.WaitGroup) {
 
 func (p *play) step(ctx context.Context, st scenarios.Step) {
 	limit := callLimit
-	if slices.Contains([]string{"attach", "detach", "resume", "move"}, st.Action) {
+	switch st.Action {
+	case "attach", "detach", "resume", "move":
 		limit = attachLimit
+	case "join", "decommission":
+		limit = memberLimit
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -92,6 +95,10 @@ func (p *play) step(ctx context.Context, st scenarios.Step) {
 		p.targetUser(ctx, st)
 	case "move":
 		p.move(ctx, source, l, st)
+	case "join":
+		p.join(ctx, source, st)
+	case "decommission":
+		p.decommission(ctx, st)
 	case "target_grant":
 		p.targetGrant(ctx, st)
 	}

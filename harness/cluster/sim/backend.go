@@ -101,6 +101,14 @@ func (r *rig) start(ctx context.Context, b *Backend, spec cluster.Spec) error {
 			}
 			r.nodes, started = append(r.nodes, n), append(started, n)
 		}
+		for i := range s.side.Spares {
+			n, err := r.newNode(b, spec, s.name, s.side.Nodes+i, s.side)
+			if err != nil {
+				return err
+			}
+			n.spare.Store(true)
+			r.nodes = append(r.nodes, n)
+		}
 		if err := together(ctx, started); err != nil {
 			return err
 		}
@@ -138,7 +146,15 @@ func (r *rig) newNode(b *Backend, spec cluster.Spec, side string, i int, s clust
 		for p := range s.Nodes {
 			peers = append(peers, nodeName(side, p)+"@"+nodeName(side, p)+":7943")
 		}
-		cfg["cluster"] = map[string]any{"node_id": name, "addr": ":7943", "peers": peers}
+		of := map[string]any{"node_id": name, "addr": ":7943", "peers": peers}
+		if i >= s.Nodes { // a spare knows the first members, and they do not know it
+			var first []string
+			for p := range s.Nodes {
+				first = append(first, nodeName(side, p))
+			}
+			of["peers"], of["initial_members"] = append(peers, name+"@"+name+":7943"), first
+		}
+		cfg["cluster"] = of
 		cfg["security"] = map[string]any{"enabled": true, "allow_plaintext_raft": true}
 	}
 	read := func(over map[string]any) (config.Config, error) {
@@ -229,11 +245,11 @@ func (r *rig) startEdge(ctx context.Context, b *Backend, spec cluster.Spec) erro
 	return r.link.Enable(ctx)
 }
 
-// Nodes lists the nodes of a side.
+// Nodes lists the nodes of a side, spares once they have joined.
 func (r *rig) Nodes(side string) []cluster.Node {
 	var out []cluster.Node
 	for _, n := range r.nodes {
-		if n.side == side {
+		if n.side == side && !n.spare.Load() {
 			out = append(out, n)
 		}
 	}

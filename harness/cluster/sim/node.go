@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"narad.example/harness/cluster"
@@ -35,8 +36,9 @@ type simNode struct {
 	password   string
 	clock      wallClock
 
-	starts  uint64     // so that no life makes the request IDs of another; of the one who starts the node
-	mu      sync.Mutex // guards running and config; never held while a node starts or ends
+	spare   atomic.Bool // it has not joined yet
+	starts  uint64      // so that no life makes the request IDs of another; of the one who starts the node
+	mu      sync.Mutex  // guards running and config; never held while a node starts or ends
 	running *node.Node
 	config  config.Config // of the next start
 }
@@ -106,6 +108,14 @@ func (n *simNode) Start(ctx context.Context) error {
 	defer cancel()
 	_ = n.awaitReady(patient) // alone it may have nobody to be ready with
 	return nil
+}
+
+// Join starts a spare (cluster.Joiner).
+func (n *simNode) Join(ctx context.Context) error {
+	if !n.spare.Swap(false) {
+		return n.errState("is no spare, or not any more")
+	}
+	return n.Start(ctx)
 }
 
 // StartSlowly starts the node while no byte comes to it or from it (cluster.Slow).
