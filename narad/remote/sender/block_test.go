@@ -372,6 +372,7 @@ func TestANodeThatCannotSendHoldsAndWakes(t *testing.T) {
 			n.change(func(r *Remote) { *r = Remote{Client: f, CredentialVersion: 9, ID: "r2"} })
 			require.NoError(t, <-waited)
 			require.Equal(t, Committed, <-out)
+			synctest.Wait()
 			require.Equal(t, []string{"INFO remote child running again"}, n.logs.take(t))
 			c.Close(t.Context())
 		})

@@ -53,6 +53,7 @@ func TestAStallThatShowsAgainIsNotLoggedAgain(t *testing.T) {
 		require.Equal(t, wire.TargetMissing, c.Status().State, "until a 202 (DEC-37)")
 		require.Empty(t, n.logs.take(t))
 		require.Equal(t, Committed, <-out)
+		synctest.Wait()
 		require.Equal(t, []string{againLine}, n.logs.take(t))
 		require.Equal(t, wire.Running, c.Status().State)
 
@@ -63,6 +64,7 @@ func TestAStallThatShowsAgainIsNotLoggedAgain(t *testing.T) {
 		require.Equal(t, []string{missingLine}, n.logs.take(t), "another stall")
 		f.set(takesAll)
 		require.Equal(t, Committed, <-out)
+		synctest.Wait()
 		require.Equal(t, []string{againLine}, n.logs.take(t))
 	})
 }
@@ -81,6 +83,7 @@ func TestAnAnswerAfterTheCheckThatFoundWorseIsAnotherStall(t *testing.T) {
 			require.Equal(t, []string{missingLine}, n.logs.take(t), "once, whatever the retries")
 			f.set(takesAll)
 			require.Equal(t, Committed, <-out)
+			synctest.Wait()
 			require.Equal(t, []string{againLine}, n.logs.take(t))
 		})
 	})
@@ -97,6 +100,7 @@ func TestAnAnswerAfterTheCheckThatFoundWorseIsAnotherStall(t *testing.T) {
 			f.list(nil)
 			f.set(takesAll)
 			require.Equal(t, Committed, <-out)
+			synctest.Wait()
 			require.Equal(t, []string{againLine}, n.logs.take(t))
 		})
 	})
