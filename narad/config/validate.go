@@ -28,6 +28,8 @@ func (c *Config) Validate() error {
 		{"storage.data_dir", c.Storage.DataDir != "", "must name a folder"},
 		{"storage.consumer_offset_commit_interval_ms", c.Storage.ConsumerOffsetCommitIntervalMS >= 1 && c.Storage.ConsumerOffsetCommitIntervalMS <= 60_000,
 			"must be 1 to 60000"},
+		{"storage.codec", c.Storage.Codec == CodecNone || c.Storage.Codec == CodecZstd, "must be none or zstd"},
+		{"storage.compression_level", c.Storage.CompressionLevel >= 1 && c.Storage.CompressionLevel <= 22, "must be 1 to 22"},
 		{"storage.segment_bytes", c.Storage.SegmentBytes >= 1<<20, "must be at least 1048576 bytes"},
 		{"fanout.max_batch_records", c.Fanout.MaxBatchRecords >= 1, "must be at least 1"},
 		{"fanout.max_batch_bytes", c.Fanout.MaxBatchBytes >= 1<<20, "must be at least 1048576 bytes"},

@@ -16,6 +16,7 @@ import (
 
 	"narad.example/narad/access"
 	"narad.example/narad/cluster"
+	"narad.example/narad/config"
 	"narad.example/narad/fanout"
 	"narad.example/narad/ingress"
 	"narad.example/narad/partition"
@@ -99,8 +100,12 @@ func (n *Node) checkMetadata() error {
 }
 
 func (n *Node) openPartitions(context.Context) error {
+	codec := partition.NewCodec()
+	if n.cfg.Storage.Codec == config.CodecZstd {
+		codec = partition.NewZstd(n.cfg.Storage.CompressionLevel)
+	}
 	n.store = partition.NewStore(partition.StoreOptions{
-		FS: n.fs, Dir: n.topicsDir(), SegmentBytes: n.cfg.Storage.SegmentBytes, Now: n.o.Now,
+		FS: n.fs, Dir: n.topicsDir(), SegmentBytes: n.cfg.Storage.SegmentBytes, Now: n.o.Now, Codec: codec,
 		OnTorn: func(path string, at, bytes int64) {
 			n.log.Warn("a partition ended in a torn write that nobody was answered for; it was cut and a copy kept beside it",
 				slog.String("file", path), slog.Int64("offset", at), slog.Int64("bytes", bytes))

@@ -51,6 +51,7 @@ type Options struct {
 	Now          func() time.Time                       // nil is time.Now
 	SegmentBytes int64                                  // 0 is 64 MiB
 	Start        int64                                  // the first offset when Dir holds no log yet
+	Codec        *Codec                                 // how payloads are stored from now on; nil as they are
 	OnSync       func(time.Duration)                    // hears how long each fsync took; may be nil
 	OnTorn       func(path string, offset, bytes int64) // hears that Open cut a torn tail; may be nil
 }
@@ -59,6 +60,7 @@ type Options struct {
 type Partition struct {
 	dir     string
 	now     func() time.Time
+	codec   *Codec
 	log     *seglog.Log
 	commits *cycle.Cycle[*commit]
 	grown   cycle.Signal
@@ -81,6 +83,7 @@ type Partition struct {
 type commit struct {
 	recs  []Record
 	keep  bool // the records bring their offsets and commit times
+	box   *packed
 	first int64
 	err   error
 }
@@ -91,13 +94,16 @@ func Open(o Options) (*Partition, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Codec == nil {
+		o.Codec = NewCodec()
+	}
 	log, err := seglog.Open(seglog.Options{
 		FS: o.FS, Dir: o.Dir, SegmentBytes: o.SegmentBytes, Start: o.Start, Lazy: true, OnSync: o.OnSync, OnTorn: o.OnTorn,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open partition: %w", err)
 	}
-	p := &Partition{dir: o.Dir, now: o.Now, log: log, watchers: map[int]func(){}, newestMS: map[int64]int64{}}
+	p := &Partition{dir: o.Dir, now: o.Now, codec: o.Codec, log: log, watchers: map[int]func(){}, newestMS: map[int64]int64{}}
 	p.high.Store(log.Next())
 	if next := log.Next(); next > log.First() {
 		if p.lastMS, err = p.commitTime(next - 1); err != nil {
@@ -133,6 +139,8 @@ func (p *Partition) do(ctx context.Context, c *commit) (int64, error) {
 	if len(c.recs) == 0 {
 		return p.HighWatermark(), nil
 	}
+	c.box = p.codec.pack(c.recs)
+	defer p.codec.free(c.box)
 	if err := p.commits.Do(ctx, c); err != nil {
 		if errors.Is(err, cycle.ErrClosed) {
 			err = ErrClosed
@@ -187,8 +195,12 @@ func (p *Partition) fill(b *seglog.Batch, commits []*commit, first int64) {
 				at = r.CommitMS
 			}
 			p.lastMS = max(p.lastMS, at)
-			p.head = appendHead(p.head[:0], p.lastMS, r.Key)
-			b.Add(p.head, r.Key, r.Payload)
+			payload, plain := c.box.payload(i), len(r.Payload)
+			if payload == nil {
+				payload, plain = r.Payload, 0
+			}
+			p.head = appendHead(p.head[:0], p.lastMS, r.Key, plain)
+			b.Add(p.head, r.Key, payload)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type StoreOptions struct {
 	Dir          string
 	Now          func() time.Time // nil is time.Now
 	SegmentBytes int64            // 0 is 64 MiB
+	Codec        *Codec           // nil stores payloads as they are
 	OnSync       func(topicID string, partition int, d time.Duration)
 	OnTorn       func(path string, offset, bytes int64)
 }
@@ -50,6 +51,9 @@ type opening struct {
 func NewStore(o StoreOptions) *Store {
 	if o.FS == nil {
 		o.FS = vfs.OS()
+	}
+	if o.Codec == nil {
+		o.Codec = NewCodec()
 	}
 	return &Store{o: o, open: map[key]*opening{}}
 }
@@ -96,7 +100,7 @@ func (s *Store) OpenAt(topicID string, partition int, start int64) (*Partition, 
 }
 
 func (s *Store) options(k key, start int64) Options {
-	o := Options{FS: s.o.FS, Dir: s.Dir(k.topicID, k.partition), Now: s.o.Now, SegmentBytes: s.o.SegmentBytes, Start: start, OnTorn: s.o.OnTorn}
+	o := Options{FS: s.o.FS, Dir: s.Dir(k.topicID, k.partition), Now: s.o.Now, SegmentBytes: s.o.SegmentBytes, Start: start, Codec: s.o.Codec, OnTorn: s.o.OnTorn}
 	if s.o.OnSync != nil {
 		o.OnSync = func(d time.Duration) { s.o.OnSync(k.topicID, k.partition, d) }
 	}

@@ -1,0 +1,59 @@
+package node_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"narad.example/narad/config"
+)
+
+// A node that compresses what it stores answers, copies and recovers as one that does not, and a changed setting reads what is there.
+//
+// covers: BRK-04
+func TestANodeThatCompressesItsPartitions(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		m := b.machine("node-1")
+		m.config.Storage.Codec = config.CodecZstd
+		m.start()
+		m.create("logs")
+		var want []string
+		produce := func() {
+			for range 10 {
+				payload := fmt.Sprintf(`{"n":%d,"text":%q}`, len(want), strings.Repeat("all is well ", 500))
+				m.produce("logs", "k", payload)
+				want = append(want, payload)
+			}
+			b.eventually("all is committed", func() bool { return m.count("logs") == len(want) })
+		}
+		have := func() (all []string) {
+			for _, p := range m.stored("logs") {
+				all = append(all, p...)
+			}
+			return all
+		}
+		produce()
+		d, err := m.client().Topic(t.Context(), "logs", nil)
+		require.NoError(t, err)
+		bytes := int64(0)
+		for _, s := range d.PartitionStats {
+			bytes += s.SizeBytes
+		}
+		require.Less(t, bytes, int64(len(want)*len(want[0])/10))
+		time.Sleep(10 * time.Second) // until the ingress knows on the disk that all is committed
+		m.kill(true)
+		m.config.Storage.Codec = config.CodecNone
+		m.start()
+		require.Equal(t, want, have())
+		produce()
+		m.stop()
+		m.config.Storage.Codec, m.config.Storage.CompressionLevel = config.CodecZstd, 1
+		m.start()
+		produce()
+		require.Equal(t, want, have())
+		m.stop()
+	})
+}
