@@ -85,6 +85,8 @@ func TestErrorsNameTheSetting(t *testing.T) {
 		"codec":            {file: `{"storage":{"codec":"gzip"}}`, want: "storage.codec"},
 		"level":            {file: `{"storage":{"codec":"zstd","compression_level":23}}`, want: "storage.compression_level"},
 		"level 0":          {file: `{"storage":{"compression_level":0}}`, want: "storage.compression_level"},
+		"eviction":         {file: `{"storage":{"idle_log_eviction_ms":999}}`, want: "storage.idle_log_eviction_ms"},
+		"prealloc":         {file: `{"storage":{"ingress_wal_prealloc":1}}`, want: "storage.ingress_wal_prealloc"},
 		"log level":        {file: `{"log":{"level":"loud"}}`, want: "log.level"},
 	}
 	for name, c := range cases {

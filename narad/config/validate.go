@@ -30,6 +30,8 @@ func (c *Config) Validate() error {
 			"must be 1 to 60000"},
 		{"storage.codec", c.Storage.Codec == CodecNone || c.Storage.Codec == CodecZstd, "must be none or zstd"},
 		{"storage.compression_level", c.Storage.CompressionLevel >= 1 && c.Storage.CompressionLevel <= 22, "must be 1 to 22"},
+		{"storage.idle_log_eviction_ms", c.Storage.IdleLogEvictionMS == 0 || c.Storage.IdleLogEvictionMS >= 1000,
+			"must be 0, which keeps idle logs open, or at least 1000"},
 		{"storage.segment_bytes", c.Storage.SegmentBytes >= 1<<20, "must be at least 1048576 bytes"},
 		{"fanout.max_batch_records", c.Fanout.MaxBatchRecords >= 1, "must be at least 1"},
 		{"fanout.max_batch_bytes", c.Fanout.MaxBatchBytes >= 1<<20, "must be at least 1048576 bytes"},

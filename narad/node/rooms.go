@@ -125,6 +125,9 @@ func (n *Node) openPartitions(context.Context) error {
 	n.openMoves()
 	n.loops.run("consumer state", n.queues.Run)
 	n.loops.run("retention", n.retain)
+	if idle := time.Duration(n.cfg.Storage.IdleLogEvictionMS) * time.Millisecond; idle > 0 {
+		n.loops.run("idle logs", func(ctx context.Context) error { return n.rest(ctx, idle) })
+	}
 	return nil
 }
 
@@ -157,7 +160,8 @@ func (n *Node) openFlow(context.Context) error {
 	n.owners = &router{n: n, life: newLife()}
 	in, err := ingress.Open(ingress.Options{
 		FS: n.fs, Dir: filepath.Join(n.cfg.Storage.DataDir, "ingress"), SegmentBytes: n.cfg.Storage.SegmentBytes, Now: n.o.Now,
-		State: n.meta.State, Commit: n.owners, Gone: n, Reroute: n.owners, Logger: n.log, Observer: ingressObserver{&n.metrics.Broker},
+		Preallocate: n.cfg.Storage.IngressWALPrealloc, State: n.meta.State, Commit: n.owners, Gone: n, Reroute: n.owners, Logger: n.log,
+		Observer: ingressObserver{&n.metrics.Broker},
 	})
 	if err != nil {
 		return fmt.Errorf("opening the ingress WAL: %w", err)

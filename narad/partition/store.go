@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"narad.example/narad/seglog"
 	"narad.example/narad/vfs"
 )
 
@@ -168,6 +170,35 @@ func (s *Store) shut(match func(key) bool) error {
 		}
 	}
 	return errs
+}
+
+// Rest closes the files of the partitions that nobody has used for so long and returns how many rest. A partition that fails or is
+// closed meanwhile is passed over.
+func (s *Store) Rest(ctx context.Context, idle time.Duration) (resting int, err error) {
+	s.mu.Lock()
+	list := make([]*opening, 0, len(s.open))
+	for _, o := range s.open {
+		list = append(list, o)
+	}
+	s.mu.Unlock()
+	for _, o := range list {
+		select {
+		case <-o.ready:
+		default:
+			continue // it is being opened
+		}
+		if o.p == nil {
+			continue
+		}
+		rests, failure := o.p.Rest(ctx, idle)
+		if rests {
+			resting++
+		}
+		if failure != nil && !errors.Is(failure, seglog.ErrClosed) && !errors.Is(failure, seglog.ErrFailed) {
+			err = errors.Join(err, failure)
+		}
+	}
+	return resting, err
 }
 
 // Topics lists the topic IDs that have files here, whether or not their topics still exist.

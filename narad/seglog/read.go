@@ -89,8 +89,13 @@ func (l *Log) acquire(from int64, buf *Buffer) (v view, err error) {
 
 // hold opens the file of a segment and counts a read on it. mu is held.
 func (l *Log) hold(s *segment, from int64, buf *Buffer) (view, error) {
+	l.touch()
 	if s.file == nil {
-		f, err := l.o.FS.OpenFile(s.path, os.O_RDONLY, 0)
+		flag := os.O_RDONLY
+		if s == l.list[len(l.list)-1] {
+			flag = os.O_RDWR // it is appended to through the same file
+		}
+		f, err := l.o.FS.OpenFile(s.path, flag, 0)
 		if err != nil {
 			return view{}, err
 		}
