@@ -26,6 +26,9 @@ const (
 	targetDead = "target_dead"
 )
 
+// BlockedReasons are what Move.Blocked says.
+func BlockedReasons() []string { return []string{sourceDead, targetDead} }
+
 // Moves lists the moves, by topic and partition.
 func (m *Moves) Moves(context.Context) (wire.Moves, error) {
 	out := wire.Moves{Moves: []wire.Move{}}

@@ -65,9 +65,21 @@ type Cluster struct {
 type Storage struct {
 	DataDir      string `json:"data_dir"`
 	SegmentBytes int64  `json:"segment_bytes"`
+	// Codec is how payloads are stored in partitions from now on: none or zstd. What is there stays as it is, and is read either way.
+	Codec            string `json:"codec"`
+	CompressionLevel int    `json:"compression_level"` // of zstd, 1 (fast) to 22 (small)
+	// IdleLogEvictionMS is after how long without a read or commit a partition's files are closed; 0 keeps them open.
+	IdleLogEvictionMS  int64 `json:"idle_log_eviction_ms"`
+	IngressWALPrealloc bool  `json:"ingress_wal_prealloc"` // reserve the room of an ingress WAL segment when it is begun
 	// ConsumerOffsetCommitIntervalMS is the longest time until an ack is on the disk.
 	ConsumerOffsetCommitIntervalMS int64 `json:"consumer_offset_commit_interval_ms"`
 }
+
+// Values of storage.codec.
+const (
+	CodecNone = "none"
+	CodecZstd = "zstd"
+)
 
 // Topic holds the defaults and bounds of topics.
 type Topic struct {
@@ -139,7 +151,8 @@ func Default() Config {
 			NodeID: "node-1", Addr: ":7943", RaftSnapshotThreshold: 8192,
 			RaftSnapshotInterval: Duration(2 * time.Minute), RaftTrailingLogs: 10240,
 		},
-		Storage: Storage{DataDir: "data", SegmentBytes: 64 << 20, ConsumerOffsetCommitIntervalMS: 900},
+		Storage: Storage{DataDir: "data", SegmentBytes: 64 << 20, Codec: CodecNone, CompressionLevel: 3,
+			IdleLogEvictionMS: (30 * time.Minute).Milliseconds(), ConsumerOffsetCommitIntervalMS: 900},
 		Topic: Topic{
 			DefaultPartitions: 3, MaxPartitions: 108, DefaultRetentionAgeMS: (7 * 24 * time.Hour).Milliseconds(),
 			DefaultVisibilityTimeoutMS: 30_000, DefaultMaxInFlightPerPartition: 1024, DefaultMaxAckedAheadPerPartition: 1024,

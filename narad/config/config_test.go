@@ -82,6 +82,11 @@ func TestErrorsNameTheSetting(t *testing.T) {
 		"produces below 0": {file: `{"http":{"max_produce_in_flight_per_identity":-1}}`, want: "http.max_produce_in_flight_per_identity"},
 		"held below 0":     {file: `{"remotes":{"max_held_bytes":-1}}`, want: "remotes.max_held_bytes"},
 		"held insecure":    {file: `{"security":{"enabled":false},"remotes":{"max_held_bytes":0}}`, want: "security.enabled"},
+		"codec":            {file: `{"storage":{"codec":"gzip"}}`, want: "storage.codec"},
+		"level":            {file: `{"storage":{"codec":"zstd","compression_level":23}}`, want: "storage.compression_level"},
+		"level 0":          {file: `{"storage":{"compression_level":0}}`, want: "storage.compression_level"},
+		"eviction":         {file: `{"storage":{"idle_log_eviction_ms":999}}`, want: "storage.idle_log_eviction_ms"},
+		"prealloc":         {file: `{"storage":{"ingress_wal_prealloc":1}}`, want: "storage.ingress_wal_prealloc"},
 		"log level":        {file: `{"log":{"level":"loud"}}`, want: "log.level"},
 	}
 	for name, c := range cases {

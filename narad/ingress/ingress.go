@@ -64,6 +64,7 @@ type Options struct {
 	FS           vfs.FS
 	Dir          string           // of the write-ahead log; the checkpoint stands in the same directory
 	SegmentBytes int64            // 0 is seglog's default
+	Preallocate  bool             // reserve a segment's room when it is begun (storage.ingress_wal_prealloc)
 	Now          func() time.Time // the wall clock that records are stamped by; nil is time.Now
 	State        State
 	Commit       Committer
@@ -101,7 +102,7 @@ func Open(o Options) (*Ingress, error) {
 	if err := o.FS.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("ingress: %w", err)
 	}
-	log, err := seglog.Open(seglog.Options{FS: o.FS, Dir: o.Dir, SegmentBytes: o.SegmentBytes, OnTorn: func(path string, at, bytes int64) {
+	log, err := seglog.Open(seglog.Options{FS: o.FS, Dir: o.Dir, SegmentBytes: o.SegmentBytes, Preallocate: o.Preallocate, OnTorn: func(path string, at, bytes int64) {
 		o.Logger.Warn("the ingress WAL ended in a torn write that nobody was answered for; it was cut and a copy kept beside it",
 			"file", path, "offset", at, "bytes", bytes)
 	}})

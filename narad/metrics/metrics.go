@@ -83,6 +83,8 @@ type Broker struct {
 	ConsumerLag       *prometheus.GaugeVec
 	InFlight          *prometheus.GaugeVec
 	AckedAhead        *prometheus.GaugeVec
+	OldestUnconsumed  *prometheus.GaugeVec
+	MovesBlocked      *prometheus.GaugeVec
 }
 
 // New registers every series.
@@ -166,6 +168,8 @@ func newBroker(f factory) Broker {
 		ConsumerLag:       f.loose("consumer_lag_messages", "Records of the partition above its consumers' frontier.", "topic", "partition"),
 		InFlight:          f.loose("inflight_size", "Records leased to consumers on this node."),
 		AckedAhead:        f.loose("acked_ahead_size", "Acks above the frontiers on this node."),
+		OldestUnconsumed:  f.loose("oldest_unconsumed_message_age_seconds", "Age of the oldest record above a frontier on this node, 0 when there is none."),
+		MovesBlocked:      f.loose("moves_blocked", "Moves of the cluster that cannot go on, by what they wait for.", "reason"),
 	}
 }
 
@@ -181,6 +185,9 @@ func (s *Set) CounterFunc(name, help string, read func() float64) {
 
 // Collect adds a collector of its owner's, for series whose labels come and go.
 func (s *Set) Collect(c prometheus.Collector) { s.registry.MustRegister(c) }
+
+// Describe names every series that is registered, with its labels, whether or not it has a value yet.
+func (s *Set) Describe(ch chan<- *prometheus.Desc) { s.registry.Describe(ch) }
 
 // Handler serves the text format.
 func (s *Set) Handler() http.Handler {

@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"narad.example/narad/fanout"
 	"narad.example/narad/meta"
 	"narad.example/narad/partition"
@@ -19,6 +21,9 @@ func (n *Node) CursorsAt(ctx context.Context, child string, applied uint64) (int
 	a, err := n.serveCursorStats(ctx, cursorsAsk{Children: []string{child}, Applied: applied})
 	return len(a.Cursors), err
 }
+
+// DescribeMetrics names every series that the node has registered.
+func (n *Node) DescribeMetrics(ch chan<- *prometheus.Desc) { n.metrics.Describe(ch) }
 
 // Applied is the index that this node has applied.
 func (n *Node) Applied() uint64 { return n.meta.Applied() }

@@ -30,6 +30,7 @@ type Options struct {
 // The node's own waits.
 const (
 	retentionEvery = time.Minute            // how often retention looks at every partition
+	restEvery      = time.Minute            // at most, how often idle partitions are looked for
 	lookAgain      = 100 * time.Millisecond // between two tries of a start to become current
 	sweepAgain     = time.Minute            // when the data of a deleted topic could not be removed
 	noLeaderRetry  = 2 * time.Second        // Retry-After of a write that met no leader

@@ -214,11 +214,14 @@ func (b *bubble) eventually(what string, ok func() bool) {
 }
 
 // serveTLS gives the machine's API a certificate for its name and returns the CA.
-func (m *machine) serveTLS() (caPEM string) {
+func (m *machine) serveTLS() (caPEM string) { return m.serveTLSFrom(time.Now()) }
+
+// serveTLSFrom is serveTLS with a certificate that was issued at that time.
+func (m *machine) serveTLSFrom(issued time.Time) (caPEM string) {
 	m.b.t.Helper()
 	ca, err := fakes.NewCA(time.Now())
 	require.NoError(m.b.t, err)
-	cert, err := ca.Issue(time.Now(), m.name)
+	cert, err := ca.Issue(issued, m.name)
 	require.NoError(m.b.t, err)
 	dir := m.b.t.TempDir()
 	m.config.HTTP.TLSCertFile, m.config.HTTP.TLSKeyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

@@ -16,6 +16,7 @@ import (
 
 	"narad.example/narad/access"
 	"narad.example/narad/cluster"
+	"narad.example/narad/config"
 	"narad.example/narad/fanout"
 	"narad.example/narad/ingress"
 	"narad.example/narad/partition"
@@ -99,8 +100,12 @@ func (n *Node) checkMetadata() error {
 }
 
 func (n *Node) openPartitions(context.Context) error {
+	codec := partition.NewCodec()
+	if n.cfg.Storage.Codec == config.CodecZstd {
+		codec = partition.NewZstd(n.cfg.Storage.CompressionLevel)
+	}
 	n.store = partition.NewStore(partition.StoreOptions{
-		FS: n.fs, Dir: n.topicsDir(), SegmentBytes: n.cfg.Storage.SegmentBytes, Now: n.o.Now,
+		FS: n.fs, Dir: n.topicsDir(), SegmentBytes: n.cfg.Storage.SegmentBytes, Now: n.o.Now, Codec: codec,
 		OnTorn: func(path string, at, bytes int64) {
 			n.log.Warn("a partition ended in a torn write that nobody was answered for; it was cut and a copy kept beside it",
 				slog.String("file", path), slog.Int64("offset", at), slog.Int64("bytes", bytes))
@@ -120,6 +125,9 @@ func (n *Node) openPartitions(context.Context) error {
 	n.openMoves()
 	n.loops.run("consumer state", n.queues.Run)
 	n.loops.run("retention", n.retain)
+	if idle := time.Duration(n.cfg.Storage.IdleLogEvictionMS) * time.Millisecond; idle > 0 {
+		n.loops.run("idle logs", func(ctx context.Context) error { return n.rest(ctx, idle) })
+	}
 	return nil
 }
 
@@ -152,7 +160,8 @@ func (n *Node) openFlow(context.Context) error {
 	n.owners = &router{n: n, life: newLife()}
 	in, err := ingress.Open(ingress.Options{
 		FS: n.fs, Dir: filepath.Join(n.cfg.Storage.DataDir, "ingress"), SegmentBytes: n.cfg.Storage.SegmentBytes, Now: n.o.Now,
-		State: n.meta.State, Commit: n.owners, Gone: n, Reroute: n.owners, Logger: n.log, Observer: ingressObserver{&n.metrics.Broker},
+		Preallocate: n.cfg.Storage.IngressWALPrealloc, State: n.meta.State, Commit: n.owners, Gone: n, Reroute: n.owners, Logger: n.log,
+		Observer: ingressObserver{&n.metrics.Broker},
 	})
 	if err != nil {
 		return fmt.Errorf("opening the ingress WAL: %w", err)
@@ -181,7 +190,7 @@ func (n *Node) openFlow(context.Context) error {
 	n.metrics.CounterFunc("remote_seals_total", "Passwords sealed on this node under its current key.", func() float64 {
 		return float64(n.remote.keys.Seals(n.meta.Salt()))
 	})
-	n.metrics.Collect(&brokerGauges{n: n})
+	n.metrics.Collect(&brokerGauges{n: n, moves: &cluster.Moves{Meta: n.meta, Dead: n.dead}})
 	n.metrics.Collect(&credentialGauges{set: &n.metrics.Remote, state: n.meta.State, keys: n.remote.keys, now: n.wall})
 	n.metrics.GaugeFunc("topics_total", "Topics and stubs.", func() float64 { return float64(len(n.meta.Topics())) })
 	n.metrics.GaugeFunc("partitions_total", "Partitions of this node.", func() float64 {

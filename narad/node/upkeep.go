@@ -45,6 +45,23 @@ func (n *Node) retainOne(t *meta.Topic, p int) {
 	}
 }
 
+// rest closes the files of partitions that were idle for so long. Only time makes a partition idle, so no watch could tell.
+func (n *Node) rest(ctx context.Context, idle time.Duration) error {
+	tick := time.NewTicker(min(idle/2, restEvery))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if _, err := n.store.Rest(ctx, idle); err != nil && ctx.Err() == nil {
+			n.metrics.Broker.Errors.WithLabelValues("storage", "idle").Inc()
+			n.log.Warn("the files of an idle partition could not be closed", slog.Any("error", err))
+		}
+	}
+}
+
 // sweep deletes the data of topic incarnations that are gone. Nothing goes before the replica is current and a barrier has
 // passed (broker.md: Metadata), so that a stale replica destroys nothing.
 func (n *Node) sweep(ctx context.Context) error {

@@ -7,6 +7,9 @@
 // Concurrent commits combine: while one cycle runs, others wait, and the next cycle takes them all with one write, one
 // sync and one read-back.
 //
+// Payloads may be stored compressed (Codec). Whoever commits compresses, beside other commits; each record says for itself how it is
+// stored, so that a partition reads what was stored under any setting.
+//
 // It runs no goroutine. Retain is called by whoever owns the retention loop. It refused to delete single records, and to
 // remember the high watermark in a file: the durable end of the log is the high watermark after a restart.
 package partition

@@ -51,6 +51,7 @@ type Options struct {
 	Now          func() time.Time                       // nil is time.Now
 	SegmentBytes int64                                  // 0 is 64 MiB
 	Start        int64                                  // the first offset when Dir holds no log yet
+	Codec        *Codec                                 // how payloads are stored from now on; nil as they are
 	OnSync       func(time.Duration)                    // hears how long each fsync took; may be nil
 	OnTorn       func(path string, offset, bytes int64) // hears that Open cut a torn tail; may be nil
 }
@@ -59,14 +60,16 @@ type Options struct {
 type Partition struct {
 	dir     string
 	now     func() time.Time
+	codec   *Codec
 	log     *seglog.Log
 	commits *cycle.Cycle[*commit]
 	grown   cycle.Signal
 	high    atomic.Int64
 
 	// What follows up to mu is the leader's: the caller who runs the commit cycle.
-	lastMS int64 // the commit time of the newest record
-	head   []byte
+	head []byte
+
+	lastMS atomic.Int64 // the commit time of the newest record, at least; the leader's to write
 
 	// mu guards what follows.
 	mu       sync.Mutex
@@ -81,6 +84,7 @@ type Partition struct {
 type commit struct {
 	recs  []Record
 	keep  bool // the records bring their offsets and commit times
+	box   *packed
 	first int64
 	err   error
 }
@@ -91,18 +95,23 @@ func Open(o Options) (*Partition, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Codec == nil {
+		o.Codec = NewCodec()
+	}
 	log, err := seglog.Open(seglog.Options{
 		FS: o.FS, Dir: o.Dir, SegmentBytes: o.SegmentBytes, Start: o.Start, Lazy: true, OnSync: o.OnSync, OnTorn: o.OnTorn,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open partition: %w", err)
 	}
-	p := &Partition{dir: o.Dir, now: o.Now, log: log, watchers: map[int]func(){}, newestMS: map[int64]int64{}}
+	p := &Partition{dir: o.Dir, now: o.Now, codec: o.Codec, log: log, watchers: map[int]func(){}, newestMS: map[int64]int64{}}
 	p.high.Store(log.Next())
 	if next := log.Next(); next > log.First() {
-		if p.lastMS, err = p.commitTime(next - 1); err != nil {
+		last, err := p.commitTime(next - 1)
+		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open partition: %w", err), log.Close())
 		}
+		p.lastMS.Store(last)
 	}
 	p.commits = cycle.New(p.cycle, func(c *commit) int64 {
 		sum := int64(0)
@@ -133,6 +142,8 @@ func (p *Partition) do(ctx context.Context, c *commit) (int64, error) {
 	if len(c.recs) == 0 {
 		return p.HighWatermark(), nil
 	}
+	c.box = p.codec.pack(c.recs)
+	defer p.codec.free(c.box)
 	if err := p.commits.Do(ctx, c); err != nil {
 		if errors.Is(err, cycle.ErrClosed) {
 			err = ErrClosed
@@ -172,7 +183,7 @@ func (p *Partition) cycle(commits []*commit) {
 
 // fill puts the records of the commits into one batch and tells each commit its first offset.
 func (p *Partition) fill(b *seglog.Batch, commits []*commit, first int64) {
-	now, next := p.now().UnixMilli(), first
+	now, next, last := p.now().UnixMilli(), first, p.lastMS.Load()
 	for _, c := range commits {
 		if c.keep && !follows(c.recs, next) {
 			c.err = ErrGap
@@ -186,11 +197,16 @@ func (p *Partition) fill(b *seglog.Batch, commits []*commit, first int64) {
 			if c.keep {
 				at = r.CommitMS
 			}
-			p.lastMS = max(p.lastMS, at)
-			p.head = appendHead(p.head[:0], p.lastMS, r.Key)
-			b.Add(p.head, r.Key, r.Payload)
+			last = max(last, at)
+			payload, plain := c.box.payload(i), len(r.Payload)
+			if payload == nil {
+				payload, plain = r.Payload, 0
+			}
+			p.head = appendHead(p.head[:0], last, r.Key, plain)
+			b.Add(p.head, r.Key, payload)
 		}
 	}
+	p.lastMS.Store(last)
 }
 
 // follows tells whether the records carry the offsets from next on, in order.
@@ -288,6 +304,12 @@ func (p *Partition) Failed() error {
 
 // Dir is the directory of the partition, where the files lie that travel with it.
 func (p *Partition) Dir() string { return p.dir }
+
+// Rest closes the files of a partition that nobody has used for so long, and tells whether it rests. Whatever is done with it next opens
+// them again. Errors are those of seglog.Log.Rest.
+func (p *Partition) Rest(ctx context.Context, idle time.Duration) (bool, error) {
+	return p.log.Rest(ctx, idle)
+}
 
 // Close waits for the commits under way and closes the log.
 func (p *Partition) Close() error {

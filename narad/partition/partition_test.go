@@ -157,11 +157,11 @@ func TestWhatDoesNotReadBackIsNeverVisible(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mem := vfs.NewMem()
 			disk := &flipping{FS: mem}
-			p := open(t, Options{FS: disk, Dir: "t/0"})
-			_, err := p.Commit(t.Context(), []Record{{Payload: []byte("good")}})
+			p := open(t, Options{FS: disk, Dir: "t/0", Codec: NewZstd(3)})
+			_, err := p.Commit(t.Context(), []Record{{Payload: bytes.Repeat([]byte("good"), 100)}})
 			require.NoError(t, err)
 			harm(mem, disk)
-			_, err = p.Commit(t.Context(), []Record{{Payload: []byte("bad")}})
+			_, err = p.Commit(t.Context(), []Record{{Payload: bytes.Repeat([]byte("bad"), 100)}})
 			require.ErrorIs(t, err, ErrFailed)
 			require.EqualValues(t, 1, p.HighWatermark())
 			disk.armed = false
@@ -269,6 +269,10 @@ func TestVisibleRecordsSurviveKillsAndPowerLosses(t *testing.T) {
 			o := Options{FS: mem, Dir: "data/t/0", SegmentBytes: int64(rapid.IntRange(200, 5000).Draw(rt, "segment"))}
 			seen := map[int64]string{} // what was acknowledged or read
 			for range rapid.IntRange(1, 4).Draw(rt, "lives") {
+				o.Codec = nil
+				if rapid.Bool().Draw(rt, "zstd") {
+					o.Codec = NewZstd(1)
+				}
 				p, err := Open(o)
 				require.NoError(rt, err)
 				found := map[int64]string{}
@@ -402,8 +406,9 @@ func TestDamageIsReported(t *testing.T) {
 }
 
 func TestAFrameThatIsNoRecord(t *testing.T) {
-	for _, body := range [][]byte{nil, make([]byte, 8), {2, 0, 0, 0, 0, 0, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 0, 0, 0, 0, 9}} {
-		_, err := decode(0, body)
+	for _, body := range [][]byte{nil, make([]byte, 8), {4, 0, 0, 0, 0, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1},
+		{2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 2, 1}, {1, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 0, 0, 0, 0, 9}} {
+		_, _, err := decode(0, body)
 		require.ErrorIs(t, err, errRecord)
 	}
 }

@@ -72,8 +72,12 @@ func (p *Partition) settled(last seglog.SegmentInfo, limit int64) (keep int64, e
 	return last.First, nil
 }
 
-// newest is the commit time of a segment's last record; that of a sealed segment is kept.
+// newest is the commit time of a segment's last record; that of a sealed segment is kept. Of the one that is appended to it may be a later
+// time. No file is read for it again and again, so that a partition at rest stays so.
 func (p *Partition) newest(info seglog.SegmentInfo, active bool) (int64, error) {
+	if active {
+		return p.lastMS.Load(), nil
+	}
 	p.mu.Lock()
 	ms, ok := p.newestMS[info.First]
 	p.mu.Unlock()
@@ -81,7 +85,7 @@ func (p *Partition) newest(info seglog.SegmentInfo, active bool) (int64, error) 
 		return ms, nil
 	}
 	ms, err := p.commitTime(info.Next - 1)
-	if err == nil && !active {
+	if err == nil {
 		p.mu.Lock()
 		p.newestMS[info.First] = ms
 		p.mu.Unlock()

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"narad.example/narad/seglog"
 	"narad.example/narad/vfs"
 )
 
@@ -19,6 +21,7 @@ type StoreOptions struct {
 	Dir          string
 	Now          func() time.Time // nil is time.Now
 	SegmentBytes int64            // 0 is 64 MiB
+	Codec        *Codec           // nil stores payloads as they are
 	OnSync       func(topicID string, partition int, d time.Duration)
 	OnTorn       func(path string, offset, bytes int64)
 }
@@ -50,6 +53,9 @@ type opening struct {
 func NewStore(o StoreOptions) *Store {
 	if o.FS == nil {
 		o.FS = vfs.OS()
+	}
+	if o.Codec == nil {
+		o.Codec = NewCodec()
 	}
 	return &Store{o: o, open: map[key]*opening{}}
 }
@@ -96,7 +102,7 @@ func (s *Store) OpenAt(topicID string, partition int, start int64) (*Partition, 
 }
 
 func (s *Store) options(k key, start int64) Options {
-	o := Options{FS: s.o.FS, Dir: s.Dir(k.topicID, k.partition), Now: s.o.Now, SegmentBytes: s.o.SegmentBytes, Start: start, OnTorn: s.o.OnTorn}
+	o := Options{FS: s.o.FS, Dir: s.Dir(k.topicID, k.partition), Now: s.o.Now, SegmentBytes: s.o.SegmentBytes, Start: start, Codec: s.o.Codec, OnTorn: s.o.OnTorn}
 	if s.o.OnSync != nil {
 		o.OnSync = func(d time.Duration) { s.o.OnSync(k.topicID, k.partition, d) }
 	}
@@ -164,6 +170,35 @@ func (s *Store) shut(match func(key) bool) error {
 		}
 	}
 	return errs
+}
+
+// Rest closes the files of the partitions that nobody has used for so long and returns how many rest. A partition that fails or is
+// closed meanwhile is passed over.
+func (s *Store) Rest(ctx context.Context, idle time.Duration) (resting int, err error) {
+	s.mu.Lock()
+	list := make([]*opening, 0, len(s.open))
+	for _, o := range s.open {
+		list = append(list, o)
+	}
+	s.mu.Unlock()
+	for _, o := range list {
+		select {
+		case <-o.ready:
+		default:
+			continue // it is being opened
+		}
+		if o.p == nil {
+			continue
+		}
+		rests, failure := o.p.Rest(ctx, idle)
+		if rests {
+			resting++
+		}
+		if failure != nil && !errors.Is(failure, seglog.ErrClosed) && !errors.Is(failure, seglog.ErrFailed) {
+			err = errors.Join(err, failure)
+		}
+	}
+	return resting, err
 }
 
 // Topics lists the topic IDs that have files here, whether or not their topics still exist.

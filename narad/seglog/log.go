@@ -25,6 +25,7 @@ type Options struct {
 	SegmentBytes int64 // a segment that has reached it is sealed; 0 is 64 MiB
 	Start        int64 // the first sequence number when Dir holds no log yet
 	Lazy         bool  // verify the frames of sealed segments when they are first read, not in Open
+	Preallocate  bool  // reserve the room of a segment when it is begun, as far as the disk can; a sealed one gives back what it did not use
 
 	OnSync func(time.Duration)                    // hears how long each sync of a group took; may be nil
 	OnTorn func(path string, offset, bytes int64) // hears that Open cut a torn tail; may be nil
@@ -55,20 +56,25 @@ type Log struct {
 	tick    int64
 	failure error
 	closed  bool
+	touched time.Time // of the last read or append
+	asleep  bool      // no file is open
 
 	// dropping is held by the one DropBefore at work; it guards nothing else.
 	dropping sync.Mutex
 }
 
-// request is what waits for a cycle: a batch to append, or, without one, the wish to seal the active segment.
+// request is what waits for a cycle: a batch to append, or the wish to seal the active segment, or to close all files if the log has
+// been idle for so long.
 type request struct {
 	batch *Batch
+	seal  bool
+	rest  time.Duration
 	first int64
 	err   error
 }
 
 func newLog(o Options, list []*segment) *Log {
-	l := &Log{o: o, list: list}
+	l := &Log{o: o, list: list, touched: time.Now()}
 	l.next.Store(list[len(list)-1].next)
 	l.commits = cycle.New(l.commit, func(r *request) int64 {
 		if r.batch == nil {
@@ -97,7 +103,7 @@ func (l *Log) Append(ctx context.Context, b *Batch) (first int64, err error) {
 
 // Seal ends the active segment if it has frames, so that DropBefore may remove it.
 func (l *Log) Seal(ctx context.Context) error {
-	_, err := l.do(ctx, &request{})
+	_, err := l.do(ctx, &request{seal: true})
 	return err
 }
 
@@ -126,9 +132,11 @@ func (l *Log) commitGroup(requests []*request) error {
 	active := l.active()
 	var buf []byte
 	batches, bytes, wish := 0, 0, false
+	idle := time.Duration(0)
 	for _, r := range requests {
 		if r.batch == nil {
-			wish = true
+			wish = wish || r.seal
+			idle = max(idle, r.rest)
 			continue
 		}
 		batches++
@@ -143,7 +151,10 @@ func (l *Log) commitGroup(requests []*request) error {
 		}
 		active = fresh
 	}
-	if batches == 0 {
+	switch {
+	case batches == 0 && idle > 0 && !wish:
+		return l.rest(idle)
+	case batches == 0:
 		return nil
 	}
 	if batches > 1 {
@@ -204,19 +215,23 @@ func (l *Log) seal(active *segment, buf []byte) (frames int64) {
 
 // write puts a group on the disk. After a full disk the segment is as before; any other failure ends the log.
 func (l *Log) write(active *segment, buf []byte) error {
-	if _, err := active.file.WriteAt(buf, active.size); err != nil {
-		undone := active.file.Truncate(active.size)
+	file, err := l.appendFile(active)
+	if err != nil {
+		return err // nothing was written, and the next append tries again
+	}
+	if _, err = file.WriteAt(buf, active.size); err != nil {
+		undone := file.Truncate(active.size)
 		if vfs.IsFull(err) && undone == nil {
-			if undone = active.file.Sync(); undone == nil {
+			if undone = file.Sync(); undone == nil {
 				return full(err)
 			}
 		}
 		return l.fail(fmt.Errorf("append to %s: %w", active.path, errors.Join(err, undone)))
 	}
 	began := time.Now()
-	if err := active.file.Sync(); err != nil {
+	if err = file.Sync(); err != nil {
 		// The bytes may be on the disk or not. Cutting them keeps a later Open from showing what may yet vanish.
-		return l.fail(fmt.Errorf("sync %s: %w", active.path, errors.Join(err, active.file.Truncate(active.size))))
+		return l.fail(fmt.Errorf("sync %s: %w", active.path, errors.Join(err, file.Truncate(active.size))))
 	}
 	if l.o.OnSync != nil {
 		l.o.OnSync(time.Since(began))
@@ -238,7 +253,7 @@ func (l *Log) publish(active *segment, frames, bytes int64) {
 
 // roll seals the active segment and begins the next one.
 func (l *Log) roll(active *segment) (*segment, error) {
-	fresh, err := createSegment(l.o.FS, l.o.Dir, active.next)
+	fresh, err := createSegment(l.o, active.next)
 	if err != nil {
 		if vfs.IsFull(err) {
 			return nil, full(err)
@@ -247,6 +262,10 @@ func (l *Log) roll(active *segment) (*segment, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.o.Preallocate && active.file != nil {
+		_ = active.file.Truncate(active.size) // gives back the room only, so that a failure costs nothing else
+	}
+	l.touch()
 	l.list = append(l.list, fresh)
 	l.evict()
 	return fresh, nil

@@ -31,7 +31,7 @@ func Open(o Options) (*Log, error) {
 	}
 	var last *segment
 	if len(list) == 0 {
-		last, err = createSegment(o.FS, o.Dir, o.Start)
+		last, err = createSegment(o, o.Start)
 		list = append(list, last)
 	} else {
 		last = list[len(list)-1]

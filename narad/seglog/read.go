@@ -14,6 +14,9 @@ import (
 // Buffer is the memory that one reader lends to its reads, and a note of where the last one ended, so that a reader who
 // goes forward finds its place at once. The zero value is ready. It is not for several goroutines at once.
 type Buffer struct {
+	// Weigh tells what a frame of that body counts in maxBytes; nil counts its bytes in the log.
+	Weigh func(body []byte) int
+
 	data   []byte
 	frames []Frame
 
@@ -35,7 +38,7 @@ type view struct {
 	slow bool  // at lies before the frame asked for
 }
 
-// Read returns frames from the sequence number from on: at most maxFrames, of at most maxBytes together, heads counted, but one
+// Read returns frames from the sequence number from on: at most maxFrames, of at most maxBytes together, heads counted (see Buffer.Weigh), but one
 // frame always goes. It may return fewer although more are there, never beyond Next; none, without an error, when from is Next or above. Each
 // frame's checksum is verified. Bodies lie in buf until its next use. Errors are ErrTrimmed, *Damage (when frames before
 // the damage were asked for they come first, without it), ErrClosed, or of the file.
@@ -86,8 +89,13 @@ func (l *Log) acquire(from int64, buf *Buffer) (v view, err error) {
 
 // hold opens the file of a segment and counts a read on it. mu is held.
 func (l *Log) hold(s *segment, from int64, buf *Buffer) (view, error) {
+	l.touch()
 	if s.file == nil {
-		f, err := l.o.FS.OpenFile(s.path, os.O_RDONLY, 0)
+		flag := os.O_RDONLY
+		if s == l.list[len(l.list)-1] {
+			flag = os.O_RDWR // it is appended to through the same file
+		}
+		f, err := l.o.FS.OpenFile(s.path, flag, 0)
 		if err != nil {
 			return view{}, err
 		}
@@ -248,7 +256,11 @@ func (b *Buffer) collect(data []byte, seq *int64, from int64, maxFrames, maxByte
 		if err != nil {
 			return at, 0, err
 		}
-		if sum += size; sum > maxBytes && len(b.frames) > 0 {
+		weight := size
+		if b.Weigh != nil {
+			weight = frameBytes + b.Weigh(body)
+		}
+		if sum += weight; sum > maxBytes && len(b.frames) > 0 {
 			return at, 0, nil
 		}
 		b.frames = append(b.frames, Frame{Seq: *seq, Body: body})

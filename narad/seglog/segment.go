@@ -78,14 +78,17 @@ func listSegments(fsys vfs.FS, dir string) ([]*segment, error) {
 }
 
 // createSegment makes an empty segment that survives a power loss.
-func createSegment(fsys vfs.FS, dir string, first int64) (*segment, error) {
-	s := &segment{path: filepath.Join(dir, segmentName(first)), first: first, next: first, size: headerBytes, loaded: true, newest: time.Now()}
-	f, err := fsys.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+func createSegment(o Options, first int64) (*segment, error) {
+	s := &segment{path: filepath.Join(o.Dir, segmentName(first)), first: first, next: first, size: headerBytes, loaded: true, newest: time.Now()}
+	f, err := o.FS.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}
+	if o.Preallocate {
+		_ = vfs.Preallocate(f, o.SegmentBytes) // a disk that has not so much room, or cannot, does without
+	}
 	if err = writeHeader(f, first); err == nil {
-		err = fsys.SyncDir(dir)
+		err = o.FS.SyncDir(o.Dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

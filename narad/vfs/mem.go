@@ -248,6 +248,7 @@ func (m *Mem) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
 		m.used -= int64(len(n.data))
 		n.truncate(0)
 	}
+	n.handles++
 	return &memFile{mem: m, node: n, name: name, life: m.life, writable: flag&(os.O_RDWR|os.O_WRONLY) != 0}, nil
 }
 

@@ -18,6 +18,8 @@ type node struct {
 	kept     int      // how many changes were synced and left undo
 	fence    int      // the mark of the newest sync that began: no later append joins a change below it
 	modified time.Time
+	handles  int   // files that are open
+	reserved int64 // room that Preallocate keeps; it holds nothing and counts nowhere
 
 	entries map[string]*node // nil for a file
 	durable map[string]*node // the entries as last synced
@@ -287,6 +289,7 @@ func (f *memFile) Truncate(size int64) error {
 	if err := m.broken(OpTruncate, f.name); err != nil {
 		return pathError(OpTruncate, f.name, err)
 	}
+	f.node.reserved = 0
 	before := len(f.node.data)
 	f.node.truncate(int(size))
 	m.used += int64(len(f.node.data) - before)
@@ -309,5 +312,16 @@ func (f *memFile) Close() error {
 		return pathError("close", f.name, fs.ErrClosed)
 	}
 	f.closed = true
+	f.node.handles--
 	return nil
+}
+
+// Handles is how often a file is open now.
+func (m *Mem) Handles(name string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.find(name); n != nil {
+		return n.handles
+	}
+	return 0
 }

@@ -139,7 +139,7 @@ func (s *seat) leadResume(ctx context.Context, w *write) (written, []slog.Attr, 
 	if p.remote, ok = s.o.State.Remote(link.Remote.Remote); !ok {
 		return written{}, nil, s.failed(p, string(wire.RemoteMissing), 0)
 	}
-	targetID, err := s.checkTarget(ctx, p)
+	targetID, _, err := s.checkTarget(ctx, p)
 	if err != nil {
 		return written{}, nil, err
 	}

@@ -147,10 +147,11 @@ func (s *seat) leadAttach(ctx context.Context, w *write) (written, []slog.Attr, 
 	if err != nil {
 		return written{}, nil, err
 	}
-	targetID, err := s.checkTarget(ctx, p)
+	targetID, drawn, err := s.checkTarget(ctx, p)
 	if err != nil {
 		return written{}, nil, err
 	}
+	p.warnings = append(p.warnings, drawn...)
 	offsets, err := s.o.Fan.StartOffsets(ctx, p.parent, req.From)
 	if err != nil {
 		return written{}, nil, ownerSilent(err)

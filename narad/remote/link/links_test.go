@@ -185,7 +185,7 @@ func TestTheGateHearsOfAFailedCheck(t *testing.T) {
 	require.Equal(t, []string{"dr 1 target: auth_failed (status 401)", "dr 1 target: throttled (status 429)"}, heard)
 }
 
-// covers: TGT-06, TGT-10
+// covers: TGT-05, TGT-06, TGT-10
 func TestWhatTheTargetSaysOfItself(t *testing.T) {
 	r := newRig(t)
 	parent := r.topic("orders", weekMS)
@@ -199,6 +199,7 @@ func TestWhatTheTargetSaysOfItself(t *testing.T) {
 		{topicAnswer(`{"name":"orders","id":"` + parent.ID + `"}`), "target_is_source", wire.Conflict},
 		{topicAnswer(`{"name":"orders","id":"1","remote":{"name":"x"}}`), "target_is_stub", wire.Conflict},
 		{topicAnswer(`{"name":"orders","id":"1","fanout_delay_ms":5}`), "target_is_delay_child", wire.Conflict},
+		{topicAnswer(`{"name":"orders","id":"1","schema_version":1,"schema":{"type":"object"}}`), "schema_mismatch", wire.Conflict},
 		{answer(401, `{"error":"`+canary+`"}`), "auth_failed", wire.Conflict},
 		{answer(403, `{"error":"`+canary+`"}`), "forbidden", wire.Conflict},
 		{answer(429, `{}`), "throttled", wire.Throttled},

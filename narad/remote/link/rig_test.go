@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -123,12 +124,15 @@ type rig struct {
 	logs   bytes.Buffer
 	ca     string
 	target http.HandlerFunc
+
+	expires time.Time // of the target's certificate
 }
 
 func newRig(t *testing.T, change ...func(*Options)) *rig {
 	t.Helper()
 	r := &rig{t: t, raft: &raft{State: meta.NewState()}, leader: &leader{}, owners: &owners{lag: LagReport{Complete: true}}}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.target(w, req) }))
+	r.expires = server.Certificate().NotAfter
 	r.ca = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	r.target = topicAnswer(`{"name":"orders","id":"00000000000000ff"}`)
 	guard, err := outbound.NewGuard([]int{443, 7942}, nil, nil)

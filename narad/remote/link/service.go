@@ -100,7 +100,7 @@ type Cursors interface {
 	Blocked(ctx context.Context, parent, child meta.Topic, partition int) ([]wire.BlockedAt, error)
 }
 
-// Options of a Service. All are needed but Health, Members, Admin, Refused and Rates.
+// Options of a Service. All are needed but Health, Members, Admin, Refused, Rates and Now.
 type Options struct {
 	NodeID   string
 	State    Reader
@@ -120,6 +120,7 @@ type Options struct {
 	View     func(stub meta.Topic) wire.Topic // record to answer shape (cluster.View)
 	Settings Settings
 	Rates    Rates
+	Now      func() time.Time // the node's wall clock: stamps, ages, expiry of certificates (DEC-15); nil is time.Now
 
 	// Refused hears of each check that failed, under which credential version and with which error of package target (DEC-48);
 	// nil for nobody.
@@ -157,6 +158,9 @@ type seat struct {
 // New makes the service.
 func New(o Options) *Service {
 	rates := o.Rates.filled()
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	here := &site{o: o, checks: spacing{every: rates.CheckEvery, last: map[string]time.Time{}}}
 	return &Service{
 		site: here, seat: &seat{site: here, turn: make(chan struct{}, 1), gate: newCheckGate()},

@@ -88,6 +88,12 @@ func (s *Service) node(r meta.Remote) wire.RemoteNode {
 	if e.State != wire.RemoteMissing {
 		n.KeyVersion, n.Fingerprint = r.KeyVersion, r.Fingerprint
 	}
+	if e.Client != nil {
+		if peer := e.Client.Peer(); !peer.CertNotAfter.IsZero() {
+			at, rtt := peer.CertNotAfter.UTC().Format(time.RFC3339), milliseconds(peer.Connect)
+			n.ServerCertNotAfter, n.RTTMS = &at, &rtt
+		}
+	}
 	if s.o.Health == nil {
 		return n
 	}

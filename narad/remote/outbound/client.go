@@ -71,9 +71,10 @@ type Client struct {
 
 	wg sync.WaitGroup // the read loops
 
-	mu     sync.Mutex // guards idle, closed
+	mu     sync.Mutex // guards what follows
 	idle   []*conn    // the most recently used last
 	closed bool
+	peer   Peer
 }
 
 // New builds a client; it opens no connection. It refuses a URL that is not canonical and a CA bundle that is none.
@@ -174,8 +175,12 @@ func (c *Client) take(ctx, caller context.Context) (cn *conn, reused bool, f *Fa
 			c.mu.Unlock()
 			begun := time.Now()
 			cn, f = c.open(ctx, caller)
+			took := time.Since(begun)
+			if f == nil {
+				c.met(cn, took)
+			}
 			if f == nil || f.Class == Refused {
-				c.dialed(time.Since(begun), f.reason())
+				c.dialed(took, f.reason())
 			}
 			return cn, false, f
 		}
@@ -229,6 +234,25 @@ func (c *Client) Close() {
 
 // Wait returns when every connection of a closed client has ended.
 func (c *Client) Wait() { c.wg.Wait() }
+
+// Peer is what the client's newest connection told of the target. It is zero before the first one.
+type Peer struct {
+	Connect      time.Duration // what TCP and TLS took
+	CertNotAfter time.Time     // when the server's certificate expires
+}
+
+// Peer is the newest connection's.
+func (c *Client) Peer() Peer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.peer
+}
+
+func (c *Client) met(cn *conn, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.peer = Peer{Connect: took, CertNotAfter: cn.certNotAfter}
+}
 
 // Idle counts the connections that wait for a request.
 func (c *Client) Idle() int {
