@@ -12,6 +12,7 @@ import (
 	"narad.example/harness/cluster"
 )
 
+// What each toxic of BR-37 shows on the wire while it is there and once it is gone.
 // covers: HAR-02
 func TestEveryToxicLandsAndHeals(t *testing.T) {
 	rig := start(t)
@@ -53,6 +54,8 @@ func TestEveryToxicLandsAndHeals(t *testing.T) {
 	}
 }
 
+// A cut resets the connection that was open and refuses a new one: its evidence tells it from silence (BR-34).
+// covers: HAR-02
 func TestCut(t *testing.T) {
 	rig := start(t)
 	line, err := Do(t.Context(), rig, &Cut{}, short, time.Now(), seeded())

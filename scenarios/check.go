@@ -208,8 +208,10 @@ func (c *checker) load(i int) {
 		c.say(path, "for and count: one of them ends the load")
 	case !c.given(path+".for") && !c.given(path+".count"):
 		c.say(path, "wants for or count to end it")
-	case l.For > 0 && !c.given(path+".rate"):
-		c.say(path, "for wants a rate")
+	case l.Rate > 0 && l.Every > 0:
+		c.say(path, "rate and every: one of them says how much")
+	case l.For > 0 && !c.given(path+".rate") && !c.given(path+".every"):
+		c.say(path, "for wants a rate, or every")
 	}
 	if sum := l.Payload.JSON + l.Payload.Text + l.Payload.Binary; sum != 100 {
 		c.say(path+".payload", "json, text and binary add up to %d%%, they want 100%%", sum)

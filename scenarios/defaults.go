@@ -88,7 +88,7 @@ func fillLoad(l *Traffic, i int) {
 	}
 }
 
-// Length is how long a load runs at least: its for, or what its rate needs for its count. It is 0 when the speed of the source
+// Length is how long a load runs at least: its for, or what its rate or every needs for its count. It is 0 when the speed of the source
 // decides.
 func (l *Traffic) Length() time.Duration {
 	switch {
@@ -97,5 +97,5 @@ func (l *Traffic) Length() time.Duration {
 	case l.Rate > 0:
 		return time.Duration(l.Count) * time.Second / time.Duration(l.Rate)
 	}
-	return 0
+	return time.Duration(l.Count) * l.Every.D() / time.Duration(max(1, l.Batch))
 }

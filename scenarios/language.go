@@ -109,12 +109,14 @@ type Link struct {
 	Attach string   `yaml:"attach" enum:"before,after,step"` // before the load, after it, or by a step
 }
 
-// Traffic is one stream of produces. With for it runs that long, with count it stops after so many records.
+// Traffic is one stream of produces. With for it runs that long, with count it stops after so many records. Without rate and every it goes as
+// fast as the source answers.
 type Traffic struct {
 	Name      string   `yaml:"name"` // names its random sources
 	Topic     string   `yaml:"topic"`
 	At        Duration `yaml:"at,omitempty"`
-	Rate      Rate     `yaml:"rate,omitempty"` // absent: as fast as the source answers
+	Rate      Rate     `yaml:"rate,omitempty"`
+	Every     Duration `yaml:"every,omitempty"` // instead of rate: a request, of batch records, so often
 	For       Duration `yaml:"for,omitempty"`
 	Count     int      `yaml:"count,omitempty"`
 	Keys      int      `yaml:"keys"` // 0: no keys

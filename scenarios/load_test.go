@@ -70,6 +70,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		"twice":              {"name: x", "name: x\nname: y", `x.yaml:3:1: name: is given twice`},
 		"anchor":             {"covers: [HAR-05]", "covers: &a [HAR-05]", `covers: anchors, aliases and tags are not part of the language`},
 		"two ends":           {"for: 10s", "for: 10s, count: 5", `load[0]: for and count: one of them ends the load`},
+		"two paces":          {"for: 10s", "for: 10s, every: 5s", `load[0]: rate and every: one of them says how much`},
+		"no pace":            {"rate: 100/s, ", "", `load[0]: for wants a rate, or every`},
 		"not YAML":           {"covers: [HAR-05]", "covers: [HAR-05", `is not YAML`},
 		"a list":             {"covers: [HAR-05]", "covers: HAR-05", `x.yaml:3:9: covers: wants a list`},
 		"backend":            {"name: x", "name: x\nbackends: {only: [vm], reason: y}", `backends.only[0]: "vm" is unknown; allowed: container, process, sim`},

@@ -12,6 +12,13 @@ import (
 	"narad.example/scenarios"
 )
 
+// covers: HAR-16
+func TestADayIsLookedAtLessOften(t *testing.T) {
+	o := Options{Virtual: true}
+	require.Equal(t, time.Second, o.sampleLoad(time.Hour))
+	require.Equal(t, 43*time.Second, o.sampleLoad(24*time.Hour))
+}
+
 // A source that takes longer to start again than the load lasts still has its records after that, in real time. A virtual run keeps to
 // the scenario's times.
 //

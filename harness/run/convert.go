@@ -59,7 +59,7 @@ func loads(s *scenarios.Scenario) []workload.Load {
 	var out []workload.Load
 	for _, l := range s.Load {
 		out = append(out, workload.Load{
-			Name: l.Name, Topic: l.Topic, At: l.At.D(), Rate: int(l.Rate), For: l.For.D(), Count: l.Count, Keys: l.Keys, NastyKeys: l.NastyKeys,
+			Name: l.Name, Topic: l.Topic, At: l.At.D(), Rate: int(l.Rate), Every: l.Every.D(), For: l.For.D(), Count: l.Count, Keys: l.Keys, NastyKeys: l.NastyKeys,
 			JSON: int(l.Payload.JSON), Text: int(l.Payload.Text), MinSize: int(l.Payload.Size.Min), MaxSize: int(l.Payload.Size.Max), Batch: l.Batch,
 		})
 	}
@@ -101,6 +101,9 @@ func shapesOf(s *scenarios.Scenario) []string {
 		records := float64(l.Count)
 		if l.For > 0 {
 			records = float64(l.Rate) * l.For.D().Seconds()
+			if l.Every > 0 {
+				records = float64(l.Batch) * float64(l.For) / float64(l.Every)
+			}
 		}
 		expected[workload.ShapeJSON] += records * float64(l.Payload.JSON) / 100
 		expected[workload.ShapeText] += records * float64(l.Payload.Text) / 100

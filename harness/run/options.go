@@ -91,6 +91,14 @@ func (o *Options) sampleEvery() time.Duration {
 	return sampleEvery
 }
 
+// A load of many hours is looked at about that often, and less often than usual therefore.
+const longSamples = 2000
+
+// sampleLoad is how long the sampler waits while a load of that length runs.
+func (o *Options) sampleLoad(length time.Duration) time.Duration {
+	return max(o.sampleEvery(), (length / longSamples).Truncate(time.Second))
+}
+
 // RunsOn tells whether a scenario may run on a backend, and if not why.
 func RunsOn(s *scenarios.Scenario, backend string) (reason string, ok bool) {
 	if s.Backends == nil {

@@ -95,6 +95,12 @@ func (p *play) enter(phase string) {
 	p.events.Phase(p.s.Name, phase)
 }
 
+func (p *play) isIn(phase string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.phase == phase
+}
+
 // guard runs one of the play's goroutines; a panic in it is trouble of the harness.
 func (p *play) guard(what string, f func()) {
 	defer func() {

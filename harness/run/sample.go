@@ -47,7 +47,11 @@ func (p *play) sampleLoop(ctx context.Context) {
 	for number := 1; ; number++ {
 		began := time.Now()
 		p.guard("the sampler", func() { p.sample(ctx, number) })
-		if !sleep(ctx, p.o.sampleEvery()-time.Since(began)) {
+		every := p.o.sampleEvery()
+		if p.isIn(PhaseFaults) {
+			every = p.o.sampleLoad(p.loadLength())
+		}
+		if !sleep(ctx, every-time.Since(began)) {
 			return
 		}
 	}

@@ -18,7 +18,8 @@ type Load struct {
 	Name      string // names its random source; unique in a run
 	Topic     string
 	At        time.Duration
-	Rate      int // records per second, 0 as fast as the nodes answer
+	Rate      int           // records per second
+	Every     time.Duration // between two requests, when Rate is 0; as fast as the nodes answer when both are
 	For       time.Duration
 	Count     int // 0 runs for For
 	Keys      int
@@ -112,6 +113,8 @@ func (r *runner) work(ctx context.Context) {
 		due := r.start
 		if r.load.Rate > 0 {
 			due = due.Add(time.Duration(first) * time.Second / time.Duration(r.load.Rate))
+		} else {
+			due = due.Add(time.Duration(turn) * r.load.Every)
 		}
 		over := func(at time.Time) bool {
 			return r.load.For > 0 && at.Sub(r.start) >= r.load.For && (r.o.Owes == nil || !r.o.Owes())

@@ -103,6 +103,21 @@ func TestRateAndLedger(t *testing.T) {
 	})
 }
 
+// covers: HAR-04
+func TestARequestEverySoOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var rec recorded
+		err := Run(t.Context(), Options{
+			Seed: 1, Nodes: []Producer{&node{name: "source-1"}}, Now: func() int64 { return 0 }, Record: rec.record,
+			Loads: []Load{{Name: "a", Topic: "orders", Every: time.Minute, For: time.Hour, Keys: 3, JSON: 100, MinSize: 200, MaxSize: 300, Batch: 3}},
+		})
+		require.NoError(t, err)
+		require.Len(t, rec.ops, 180)
+		require.Equal(t, 59*time.Minute, time.Since(start), "the last turn begins then")
+	})
+}
+
 // A load that owes something goes on at its rate, and no longer than it does.
 func TestALoadThatOwesGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -401,6 +401,8 @@ func TestNeverMoreThanTwoSlabsAheadOfTheDurablePosition(t *testing.T) {
 	})
 }
 
+// BR-38 C in the small.
+// covers: CUR-03, CUR-09
 func TestACursorFileThatCannotBeWrittenStopsTheCursor(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		g := newRig(t, orders(1), link(1))

@@ -1,8 +1,14 @@
 package node_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"narad.example/narad/client"
+	"narad.example/narad/vfs"
 	"narad.example/narad/wire"
 )
 
@@ -244,7 +251,8 @@ func (p *pair) cursorFiles() (out []string) {
 
 func isCursor(name string) bool { return strings.HasPrefix(name, "fanout-") }
 
-// No secret reaches log, metrics or an answer, whatever the log level, over the whole life of a link and a wrong login.
+// No secret reaches log, metrics, an answer or a file, Raft's log and snapshots and the cursor files among them, whatever the log level, over the
+// whole life of a link and a wrong login (BR-27).
 //
 // covers: CRD-13
 func TestNoSecretLeavesTheNode(t *testing.T) {
@@ -279,9 +287,49 @@ func TestNoSecretLeavesTheNode(t *testing.T) {
 				require.NotContains(t, text, secret, where)
 			}
 		}
+		kept := filesOf(t, p.source)
+		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(kept)), func(name string) bool { return strings.Contains(name, "fanout-") }))
+		require.True(t, slices.ContainsFunc(slices.Collect(maps.Values(kept)), func(body string) bool { return strings.Contains(body, linkUser) }), "what Raft keeps is read")
+		for name, body := range kept {
+			for _, secret := range []string{adminPassword, clusterSecret, remotePassword, base64.StdEncoding.EncodeToString([]byte(linkUser + ":" + remotePassword))} {
+				require.NotContains(t, body, secret, name)
+			}
+		}
 		for _, text := range []string{p.source.log.String(), metrics} {
 			require.NotContains(t, text, "https://target", "the URL")
 			require.NotContains(t, text, linkUser, "the remote's user")
 		}
 	})
+}
+
+// filesOf reads every file of a machine that is down, those of Raft included.
+func filesOf(t *testing.T, m *machine) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	require.NoError(t, filepath.WalkDir(m.raft, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		body, err := os.ReadFile(name)
+		out[name] = string(body)
+		return err
+	}))
+	require.NotEmpty(t, out, "Raft keeps something")
+	var walk func(dir string)
+	walk = func(dir string) {
+		entries, err := m.disk.ReadDir(dir)
+		require.NoError(t, err)
+		for _, e := range entries {
+			name := path.Join(dir, e.Name())
+			if e.IsDir() {
+				walk(name)
+				continue
+			}
+			body, err := vfs.ReadFile(m.disk, name)
+			require.NoError(t, err)
+			out[name] = string(body)
+		}
+	}
+	walk(m.config.Storage.DataDir)
+	return out
 }

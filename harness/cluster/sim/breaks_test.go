@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"narad.example/harness/cluster"
 	"narad.example/harness/ledger"
 	"narad.example/narad/client"
+	"narad.example/narad/vfs"
 	"narad.example/narad/wire"
 )
 
@@ -110,6 +112,33 @@ func TestDiskFaultsLandAndHeal(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A folder is a file of its disk: when syncs fail, a file that was removed from one comes back with a loss of power.
+// covers: HAR-02
+func TestFailingSyncsMeetFolders(t *testing.T) {
+	onRig(t, func(t *testing.T, r cluster.Rig) {
+		n, err := r.Node("source-1")
+		require.NoError(t, err)
+		files := n.(*simNode).fs
+		const dir = "/source-1/topics/x"
+		require.NoError(t, files.MkdirAll(dir, 0o700))
+		require.NoError(t, vfs.WriteFile(files, dir+"/a", []byte("a"), 0o600))
+		for _, d := range []string{dir, "/source-1/topics", "/source-1"} {
+			require.NoError(t, files.SyncDir(d))
+		}
+		failing, err := n.(cluster.Disk).Damage(t.Context(), cluster.DiskFault{Kind: cluster.FsyncError, Files: cluster.FilesParts})
+		require.NoError(t, err)
+		require.NoError(t, files.Remove(dir+"/a"))
+		require.ErrorIs(t, files.SyncDir(dir), syscall.EIO)
+		require.EqualValues(t, 1, failing.Hits())
+		require.NoError(t, failing.Mend(t.Context()))
+		_, err = n.(cluster.Disk).CutPower(t.Context(), nil)
+		require.NoError(t, err)
+		body, err := vfs.ReadFile(files, dir+"/a")
+		require.NoError(t, err)
+		require.Equal(t, "a", string(body))
+	})
 }
 
 // A loss of power in the middle of a slow sync takes what was not synced, and no record that was acknowledged.

@@ -32,7 +32,7 @@ func (n *simNode) Damage(_ context.Context, d cluster.DiskFault) (cluster.Broken
 		}
 		return n.standing(&vfs.Break{Op: vfs.OpWrite, Err: syscall.ENOSPC, Match: match}), nil
 	case cluster.FsyncError:
-		return n.standing(&vfs.Break{Op: vfs.OpSync, Err: syscall.EIO, Match: match}), nil
+		return n.standing(&vfs.Break{Op: vfs.OpSync, Err: syscall.EIO, Match: match}, &vfs.Break{Op: vfs.OpSyncDir, Err: syscall.EIO, Match: match}), nil
 	case cluster.SlowFsync:
 		return n.standing(&vfs.Break{Delay: d.Delay, Match: match}), nil
 	case cluster.BitFlip:
@@ -41,9 +41,11 @@ func (n *simNode) Damage(_ context.Context, d cluster.DiskFault) (cluster.Broken
 	return nil, fmt.Errorf("%w: %s on a disk", cluster.ErrUnsupported, d.Kind)
 }
 
-func (n *simNode) standing(b *vfs.Break) cluster.Broken {
-	n.fs.Break(b)
-	return &standing{fs: n.fs, b: b}
+func (n *simNode) standing(all ...*vfs.Break) cluster.Broken {
+	for _, b := range all {
+		n.fs.Break(b)
+	}
+	return &standing{fs: n.fs, all: all}
 }
 
 // CutPower kills the node and forgets what its disk had not synced (cluster.Disk). Its Raft log lies on a real disk and stays.
@@ -57,17 +59,26 @@ func (n *simNode) CutPower(ctx context.Context, pick func(int) int) (int, error)
 	return n.fs.DropUnsyncedPartly(pick), nil
 }
 
-// standing is something that every operation of a kind meets.
+// standing is something that every operation of some kinds meets.
 type standing struct {
 	fs   *vfs.Mem
-	b    *vfs.Break
+	all  []*vfs.Break
 	mend sync.Once
 }
 
-func (s *standing) Hits() int64 { return s.fs.Hits(s.b) }
+func (s *standing) Hits() (sum int64) {
+	for _, b := range s.all {
+		sum += s.fs.Hits(b)
+	}
+	return sum
+}
 
 func (s *standing) Mend(context.Context) error {
-	s.mend.Do(func() { s.fs.Mend(s.b) })
+	s.mend.Do(func() {
+		for _, b := range s.all {
+			s.fs.Mend(b)
+		}
+	})
 	return nil
 }
 

@@ -25,6 +25,7 @@ var forbiddenSpellings = []string{
 	"2002:7f00:1::", "2002:a9fe:a9fe::1", "2001::1", "2001:0:53aa:64c:0:0:5601:5601",
 }
 
+// Each spelling of BR-26, when a remote is made and when it is dialled.
 // covers: NET-05
 func TestGuardRefusesEverySpelling(t *testing.T) {
 	g, err := NewGuard([]int{443}, nil, nil)
@@ -54,6 +55,7 @@ func TestGuardRefusesEverySpelling(t *testing.T) {
 	require.Equal(t, RefusedPort, RefusedReason(g.Control("tcp", "10.0.0.1:80")))
 }
 
+// An entry of remotes.allow_addresses opens its address and no neighbour (BR-26).
 // covers: NET-05
 func TestGuardOpensExactlyWhatIsListed(t *testing.T) {
 	g, err := NewGuard([]int{443}, nil, []string{"127.0.0.1", "fd00:ec2::/64", "fe80::7"})

@@ -1,12 +1,15 @@
 package outbound
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -132,6 +135,36 @@ func TestHandshakesThatTLSDidNotAnswer(t *testing.T) {
 	gone := newRig(t, ca, nil, func(net.Conn) {})
 	gone.stop()
 	require.Equal(t, Unreachable, failure(t, get(t, gone.client())).Class, "connection refused")
+}
+
+// Failures of BR-25 that no scenario plays: a host or a network that is not reachable, no file descriptor left here, and a ClientHello, which a
+// post-quantum key share makes longer than a packet, of which the second half is never read. None of them is TLS's own answer, none a refused
+// destination, and of none anything of a body has left.
+// covers: NET-01, ANS-17, ANS-18
+func TestFailuresBeforeABodyAreNoStatus(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EMFILE, syscall.ENFILE, syscall.ECONNREFUSED, syscall.ETIMEDOUT} {
+		r := good(t, answerOK)
+		_, err := post(t, r.client(func(c *Config) {
+			c.Dial = func(context.Context, string, string, func(network, address string) error) (net.Conn, error) {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
+			}
+		}), 100)
+		f := failure(t, err)
+		require.Equal(t, Unreachable, f.Class, errno.Error())
+		require.False(t, f.UploadBegan, errno.Error())
+	}
+	const packet = 1400
+	read := make(chan int, 1)
+	r := newRig(t, newAuthority(t), nil, func(c net.Conn) {
+		n, _ := io.ReadFull(c, make([]byte, packet))
+		read <- n
+		_ = c.(*net.TCPConn).SetLinger(0)
+	})
+	_, err := post(t, r.client(), 100)
+	f := failure(t, err)
+	require.Equal(t, packet, <-read, "the hello is longer than a packet")
+	require.Equal(t, Unreachable, f.Class)
+	require.False(t, f.UploadBegan)
 }
 
 // covers: NET-02
