@@ -14,6 +14,7 @@ const (
 	NameOrder      = "order per key"
 	NameBytes      = "bytes equal"
 	NameDuplicates = "duplicates explained"
+	NameResent     = "resends counted"
 	NameStates     = "every state cleared"
 	NameAudit      = "audit trail"
 	NameSecret     = "no secret anywhere"
@@ -51,6 +52,7 @@ func Judge(s *ledger.Scenario, secrets []string) Judgement {
 		{NameOrder, order},
 		{NameBytes, bytesEqual},
 		{NameDuplicates, duplicates},
+		{NameResent, resent},
 		{NameDrained, drained},
 		{NameStates, states},
 		{NameMetrics, metrics},
