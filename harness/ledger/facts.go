@@ -13,6 +13,8 @@ type Facts struct {
 	Targets  []string `json:"targets,omitempty"` // topics that were read back whole into target.jsonl
 	WireRead bool     `json:"wire_read"`         // wire.jsonl holds all that the tap saw
 	LogsRead bool     `json:"logs_read"`         // audit.jsonl and nodes/ hold the logs of every node
+	LeftRead bool     `json:"left_read"`         // somebody looked for what the run left behind
+	Left     []string `json:"left,omitempty"`    // what of it was still there, in words
 	Links    []Link   `json:"links"`             // one for each attach epoch
 	Phases   Phases   `json:"phases"`
 	Waiting  []string `json:"waiting,omitempty"` // what had not drained at the deadline, in words
