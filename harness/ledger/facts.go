@@ -72,9 +72,10 @@ type Phases struct {
 type Death struct {
 	Node       string `json:"node"`
 	At         int64  `json:"at_ms"`
-	Asked      bool   `json:"asked"`       // the harness did it
-	Cursors    int    `json:"cursors"`     // cursors that it ran (of all links)
-	LastSample int64  `json:"last_sample"` // when its counters were last read
+	Asked      bool   `json:"asked"`              // the harness did it
+	Graceful   bool   `json:"graceful,omitempty"` // it was told to end, so that its cursors keep what they know (DEC-09)
+	Cursors    int    `json:"cursors"`            // cursors that it ran (of all links)
+	LastSample int64  `json:"last_sample"`        // when its counters were last read
 }
 
 // Step is one step of a fake's script with its use.
