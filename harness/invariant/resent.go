@@ -13,8 +13,8 @@ const resentName = "narad_remote_resent_records_total"
 
 // Times in ms around which the wire and a counter need not agree yet.
 const (
-	countSettle   = 2_000  // an answer is on its way, then it is counted
-	countDistance = 35_000 // a fault may hold it back for the whole of a request's time
+	countSettle  = 2_000   // an answer is on its way, then it is counted
+	countTimeout = 125_000 // nothing is heard until the request's time is over, the longest that a remote may have
 )
 
 // resent compares what the sources counted as resent (ANS-15 to ANS-19, SND-14, DEC-01) with what taps and fakes saw. Each record of a request that
@@ -42,7 +42,7 @@ func resent(s *ledger.Scenario) *finding {
 		return f.lack("no link is known")
 	}
 	unseen := swallowed(s)
-	lost := uncounted(s)
+	unknown := uncounted(s)
 	var looked []string
 	for remote := range remotes {
 		total, sampled := counter(s, resentName, "remote", remote)
@@ -57,7 +57,7 @@ func resent(s *ledger.Scenario) *finding {
 				continue
 			}
 			most += mayCount(s, r)
-			if len(aims[r.Topic]) == 1 && certainlyCounts(r) && !lost.covers(r) {
+			if len(aims[r.Topic]) == 1 && certainlyCounts(r) && !unknown.covers(r) {
 				least += int64(len(r.Records))
 			}
 		}
@@ -113,28 +113,40 @@ func swallowed(s *ledger.Scenario) string {
 	return ""
 }
 
-// gone are times of which no sample has what was counted.
-type gone []period
-
-func (g gone) covers(r *ledger.WireRequest) bool {
-	return slices.ContainsFunc(g, func(p period) bool { return p.from <= r.Done && p.to >= r.At })
+// lost is a time of which no sample has what was counted.
+type lost struct {
+	period
+	heard bool // the sender has heard of all before it, or given up
 }
 
-// uncounted are the times before the deaths of source nodes, and after their last samples.
-func uncounted(s *ledger.Scenario) gone {
-	margin := int64(countSettle)
-	if swallowed(s) != "" {
-		margin = countDistance
-	}
-	var out gone
+// gone are such times. Held says that a fault may have kept answers back.
+type gone struct {
+	lost []lost
+	held bool
+}
+
+func (g *gone) covers(r *ledger.WireRequest) bool {
+	return slices.ContainsFunc(g.lost, func(l lost) bool {
+		margin := int64(countSettle)
+		if !l.heard && (g.held || r.Status == 0) {
+			margin = countTimeout
+		}
+		return l.from-margin <= r.Done && l.to >= r.At
+	})
+}
+
+// uncounted are the times before the deaths of source nodes, and after their last samples. Once all is drained nothing is on the wire any more.
+func uncounted(s *ledger.Scenario) *gone {
+	out := &gone{held: swallowed(s) != ""}
 	for _, d := range s.Facts.Deaths {
-		out = append(out, period{lastCount(s, d.Node, d.At) - margin, d.At})
+		out.lost = append(out.lost, lost{period: period{lastCount(s, d.Node, d.At), d.At}})
 	}
+	drained := s.Facts.Phases.Drained > 0 && len(s.Facts.Expect.Waits) == 0
 	seen := map[string]bool{}
 	for i := range s.Samples {
 		if n := s.Samples[i].Node; strings.HasPrefix(n, "source-") && !seen[n] {
 			seen[n] = true
-			out = append(out, period{lastCount(s, n, 1<<62) - margin, 1 << 62})
+			out.lost = append(out.lost, lost{period{lastCount(s, n, 1<<62), 1 << 62}, drained})
 		}
 	}
 	return out

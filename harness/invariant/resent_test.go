@@ -68,7 +68,6 @@ func TestResendsThatNoCounterKept(t *testing.T) {
 	swallowing := func(counted float64) *ledger.Scenario {
 		s := failing(counted, nil)
 		s.Faults = []ledger.Fault{{Name: "cut", Kind: "cut", On: "source>target", Start: 1, End: 2}}
-		s.Samples[len(s.Samples)-1].At += countDistance
 		return s
 	}
 	expect(t, resent, swallowing(70), ledger.Pass, "2 at least (cut may have swallowed requests)")
@@ -81,6 +80,19 @@ func TestResendsThatNoCounterKept(t *testing.T) {
 	s.Samples = append(s.Samples, ledger.Sample{At: 20_000, Node: "source-1", Metrics: map[string]float64{resentSeries: 0}})
 	s.Facts.Deaths[0].At = 21_000
 	expect(t, resent, s, ledger.Fail, "counted 0")
+
+	// A request that hangs is counted once its time is over, which a node that dies before does not see.
+	s.Wire[1].Status, s.Wire[1].Outcome, s.Wire[1].Sent = 0, ledger.WireHung, false
+	expect(t, resent, s, ledger.Pass, "0 counted, 0 to 2")
+	s.Facts.Deaths[0].At += countTimeout
+	s.Samples = append(s.Samples, ledger.Sample{At: 20_000 + countTimeout, Node: "source-1", Metrics: map[string]float64{resentSeries: 0}})
+	expect(t, resent, s, ledger.Fail, "counted 0")
+
+	// One that hangs when a run that never drained ends is not counted yet.
+	s = failing(0, func(r *ledger.WireRequest) { r.Status, r.Outcome, r.Sent = 0, ledger.WireHung, false })
+	expect(t, resent, s, ledger.Fail, "counted 0")
+	s.Facts.Phases.Drained = 0
+	expect(t, resent, s, ledger.Pass, "0 to 2")
 
 	// The counter starts again with the process and goes on from what it was.
 	s = failing(1, nil)
