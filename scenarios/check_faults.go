@@ -3,8 +3,11 @@ package scenarios
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/goccy/go-yaml"
 )
 
 // toxicFields says which attributes a toxic takes; the first ones are required.
@@ -16,6 +19,20 @@ var toxicFields = map[string]struct{ need, may []string }{
 	"reset_peer": {may: []string{"timeout"}},
 	"slicer":     {need: []string{"average_size", "delay"}}, // pieces without pauses come together again and show nowhere
 	"limit_data": {need: []string{"bytes"}},
+}
+
+// MarshalYAML writes the form that Load reads: a required attribute stands there although it is 0.
+func (t Toxic) MarshalYAML() (any, error) {
+	out := yaml.MapSlice{{Key: "type", Value: t.Type}, {Key: "stream", Value: t.Stream}}
+	v := reflect.ValueOf(t)
+	fields, names := fieldsOf(v.Type())
+	for _, name := range names[len(out):] {
+		f := v.FieldByIndex(fields[name].Index)
+		if !f.IsZero() || slices.Contains(toxicFields[t.Type].need, name) {
+			out = append(out, yaml.MapItem{Key: name, Value: f.Interface()})
+		}
+	}
+	return out, nil
 }
 
 // Kind is what a fault does: a toxic's type, a disk's fault, cut, kill, stop, start, restart, rolling, pause, clock, tls, dns or config; "" when

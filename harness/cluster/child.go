@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -26,7 +27,15 @@ type child struct {
 
 	mu    sync.Mutex // guards the present run; never held while waiting
 	run   *run
-	asked bool // its end was asked for
+	asked bool  // its end was asked for
+	first []int // the processes that it has been so far
+}
+
+// started are the processes that it has been so far.
+func (c *child) started() []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.first)
 }
 
 // run is one life of a child.
@@ -57,6 +66,7 @@ func (c *child) launch() error {
 	}
 	r := &run{cmd: cmd, ended: make(chan struct{})}
 	c.run, c.asked = r, false
+	c.first = append(c.first, cmd.Process.Pid)
 	go c.await(r)
 	return c.journal.child(cmd.Process.Pid)
 }

@@ -10,8 +10,12 @@ import (
 // slabPerLane bounds a slab: 500 records for each lane (SND-03). A crash repeats at most two slabs of a cursor (DEC-34).
 const slabPerLane = 500
 
+// stopWait is the time in ms after which a graceful stop cuts what is on the wire (DEC-09).
+const stopWait = 5_000
+
 // duplicates is HAR-09, on the wire and for each remote: copies in accepted requests beyond the occurrences in the parent are at most
-// the records that the nodes counted as resent, plus two slabs for each cursor that was killed. A later attach that starts lower owes
+// the records that the nodes counted as resent, plus two slabs for each cursor that was killed. A graceful stop keeps positions and marks, so that
+// only what it cut on the wire goes again (DEC-09, CUR-07). A later attach that starts lower owes
 // its range again.
 func duplicates(s *ledger.Scenario) *finding {
 	f := &finding{promise: "what arrived twice was counted as resent, or a cursor was killed"}
@@ -89,6 +93,10 @@ func afterDeaths(s *ledger.Scenario, remote string) int64 {
 	}
 	var allowed int64
 	for _, d := range s.Facts.Deaths {
+		if d.Graceful {
+			allowed += cutByStop(s, d)
+			continue
+		}
 		allowed += 2 * int64(d.Cursors) * int64(lanes) * slabPerLane
 		if d.Asked {
 			continue // its counters were read just before
@@ -100,6 +108,17 @@ func afterDeaths(s *ledger.Scenario, remote string) int64 {
 		}
 	}
 	return allowed
+}
+
+// cutByStop is how many records were on the wire in doubt since the counters were read before a graceful stop: what it cut, and what failed in it.
+func cutByStop(s *ledger.Scenario, d ledger.Death) (records int64) {
+	unsure := unsureTimes(s)
+	for _, r := range accepted(s) {
+		if r.Done >= d.LastSample && r.At <= d.At+stopWait && anyInDoubt([]ledger.WireRequest{r}, unsure) {
+			records += int64(len(r.Records))
+		}
+	}
+	return records
 }
 
 // counter sums a counter over all nodes and all series in which label has value ("" for any series), across restarts: a value below the one

@@ -88,6 +88,28 @@ func TestDuplicatesAfterADeath(t *testing.T) {
 	expect(t, duplicates, s, ledger.Pass, "2 explained")
 }
 
+// covers: HAR-09, CUR-07, CUR-12
+func TestDuplicatesAfterAGracefulStop(t *testing.T) {
+	stopped := func(change func(first *ledger.WireRequest)) *ledger.Scenario {
+		s := twice(6)
+		s.Facts.Deaths = []ledger.Death{{Node: "source-1", At: 24, Asked: true, Graceful: true, Cursors: 1, LastSample: 20}}
+		s.Faults = []ledger.Fault{{Kind: "stop", On: "source-1", Start: 24, End: 3000}}
+		last := &s.Wire[len(s.Wire)-1]
+		last.At, last.Done = 3100, 3101
+		change(&s.Wire[1])
+		return s
+	}
+	expect(t, duplicates, stopped(func(*ledger.WireRequest) {}), ledger.Fail, "2 copies too many through remote b, 0 are explained")
+	expect(t, duplicates, stopped(func(*ledger.WireRequest) {}), ledger.Fail, "came again in request 100")
+	expect(t, duplicates, stopped(func(r *ledger.WireRequest) { r.Sent = false }), ledger.Pass, "2 explained")
+	expect(t, duplicates, stopped(func(r *ledger.WireRequest) { r.Doubt = true }), ledger.Pass, "2 explained")
+	expect(t, duplicates, stopped(func(r *ledger.WireRequest) { r.Done = 24 + stopWait }), ledger.Pass, "2 explained")
+	// What failed before the counters were read is in them.
+	expect(t, duplicates, stopped(func(r *ledger.WireRequest) { r.Sent, r.At, r.Done = false, 1, 19 }), ledger.Fail, "0 are explained")
+	// What began after the stop was not cut by it.
+	expect(t, duplicates, stopped(func(r *ledger.WireRequest) { r.Sent, r.At, r.Done = false, 6000, 6001 }), ledger.Fail, "0 are explained")
+}
+
 func TestCounterAcrossRestarts(t *testing.T) {
 	s := hand(2)
 	s.Samples = nil

@@ -14,7 +14,7 @@ import (
 func hand(n int) *ledger.Scenario {
 	s := &ledger.Scenario{Problems: map[string]string{}}
 	s.Facts = ledger.Facts{
-		Scenario: "by hand", Parents: []string{"orders"}, Targets: []string{"orders"}, WireRead: true, LogsRead: true, Healed: true,
+		Scenario: "by hand", Parents: []string{"orders"}, Targets: []string{"orders"}, WireRead: true, LogsRead: true, LeftRead: true, Healed: true,
 		Links: []ledger.Link{{
 			Parent: "orders", Child: "orders-to-b", Remote: "b", TargetTopic: "orders", TargetID: "aa", Epoch: "e1", Lanes: 1,
 			StartOffsets: []int64{0},

@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 	s := proved()
 	s.Dir = t.TempDir()
 	j := Judge(s, []string{password})
-	require.Len(t, j.Verdicts, 19)
+	require.Len(t, j.Verdicts, 21)
 	require.Equal(t, NameProof, j.Verdicts[0].Name)
 	require.Equal(t, ledger.Inconclusive, j.Verdict(), "no admin request, an empty folder")
 	require.Equal(t, int64(200), j.Counts.Acknowledged)
@@ -67,7 +67,7 @@ func TestJudge(t *testing.T) {
 	s.Facts.Relax = []ledger.Relax{{Judge: NameAudit, Reason: "none asked"}, {Judge: NameSecret, Reason: "no folder"}, {Judge: NameProof, Reason: "no"}}
 	j = Judge(s, nil)
 	require.Equal(t, ledger.Pass, j.Verdict())
-	require.Equal(t, "relaxed: none asked", j.Verdicts[13].Says)
+	require.Equal(t, "relaxed: none asked", j.Verdicts[14].Says)
 	require.Equal(t, ledger.Pass, j.Verdicts[0].Verdict, "the judge of the run itself cannot be relaxed")
 
 	s.Parent = drop(s.Parent, 3)

@@ -76,8 +76,8 @@ func unsureTimes(s *ledger.Scenario) []period {
 	var out []period
 	for i := range s.Faults {
 		f := &s.Faults[i]
-		if strings.HasPrefix(f.On, "target-") {
-			continue
+		if strings.HasPrefix(f.On, "target-") || strings.HasPrefix(f.On, "source-") && (f.Kind == "stop" || f.Kind == "restart") {
+			continue // a graceful stop of a source is one of the deaths
 		}
 		from := f.Start - settle
 		if f.Kind == "bit_flip" {
@@ -86,6 +86,10 @@ func unsureTimes(s *ledger.Scenario) []period {
 		out = append(out, period{from, cmp.Or(f.End, 1<<62) + settle})
 	}
 	for _, d := range s.Facts.Deaths {
+		if d.Graceful { // it waits for what is on the wire, keeps what it heard, and cuts the rest
+			out = append(out, period{d.At + stopWait - slowAnswer, d.At + stopWait + slowAnswer})
+			continue
+		}
 		out = append(out, period{d.At - settle, d.At})
 	}
 	for i := range s.Operations {

@@ -13,6 +13,8 @@ type Facts struct {
 	Targets  []string `json:"targets,omitempty"` // topics that were read back whole into target.jsonl
 	WireRead bool     `json:"wire_read"`         // wire.jsonl holds all that the tap saw
 	LogsRead bool     `json:"logs_read"`         // audit.jsonl and nodes/ hold the logs of every node
+	LeftRead bool     `json:"left_read"`         // somebody looked for what the run left behind
+	Left     []string `json:"left,omitempty"`    // what of it was still there, in words
 	Links    []Link   `json:"links"`             // one for each attach epoch
 	Phases   Phases   `json:"phases"`
 	Waiting  []string `json:"waiting,omitempty"` // what had not drained at the deadline, in words
@@ -70,9 +72,10 @@ type Phases struct {
 type Death struct {
 	Node       string `json:"node"`
 	At         int64  `json:"at_ms"`
-	Asked      bool   `json:"asked"`       // the harness did it
-	Cursors    int    `json:"cursors"`     // cursors that it ran (of all links)
-	LastSample int64  `json:"last_sample"` // when its counters were last read
+	Asked      bool   `json:"asked"`              // the harness did it
+	Graceful   bool   `json:"graceful,omitempty"` // it was told to end, so that its cursors keep what they know (DEC-09)
+	Cursors    int    `json:"cursors"`            // cursors that it ran (of all links)
+	LastSample int64  `json:"last_sample"`        // when its counters were last read
 }
 
 // Step is one step of a fake's script with its use.

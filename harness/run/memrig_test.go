@@ -33,10 +33,11 @@ type memRig struct {
 	stop           context.CancelFunc
 	pumped         sync.WaitGroup
 
-	skip    string // a record with this ID is never sent
-	leak    bool   // the password of the remote goes into a log
-	silent  bool   // the leader writes no audit line
-	repeats bool   // every request is sent twice and nobody counts it
+	skip    string   // a record with this ID is never sent
+	leak    bool     // the password of the remote goes into a log
+	silent  bool     // the leader writes no audit line
+	left    []string // what is still there after Close
+	repeats bool     // every request is sent twice and nobody counts it
 	starts  time.Duration
 	steered steering
 	dark    int // looks at the listing that show no state yet; guarded by mu

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -62,3 +63,6 @@ func (n *memNode) steeringRoutes(handle handling) {
 		return wire.Remote{}
 	})
 }
+
+// Left is cluster.Leftovers.
+func (r *memRig) Left(context.Context) ([]string, error) { return r.left, nil }

@@ -110,6 +110,7 @@ func TestBrokenProductsFail(t *testing.T) {
 		invariant.NameSecret:     func(r *memRig) { r.leak = true },
 		invariant.NameAudit:      func(r *memRig) { r.silent = true },
 		invariant.NameDuplicates: func(r *memRig) { r.repeats = true },
+		invariant.NameLeft:       func(r *memRig) { r.left = []string{"process 7 of source-1"} },
 	} {
 		t.Run(judge, func(t *testing.T) {
 			out, folder := playIn(t, calm, spoil)

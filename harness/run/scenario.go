@@ -221,6 +221,13 @@ func (p *play) closeRig(ctx context.Context) {
 	if err := p.rig.Close(limited); err != nil {
 		p.trouble("cleaning up: %v", err)
 	}
+	if looker, ok := p.rig.(cluster.Leftovers); ok {
+		left, err := looker.Left(limited)
+		if err != nil {
+			p.trouble("%v", err)
+		}
+		p.change(func(f *ledger.Facts) { f.Left, f.LeftRead = left, err == nil })
+	}
 }
 
 func (p *play) writeFacts() {

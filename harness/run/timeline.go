@@ -57,7 +57,7 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 			return
 		}
 	}
-	spec.Dying = func(ctx context.Context) { p.beforeDeath(ctx, node) }
+	spec.Dying = func(ctx context.Context) { p.beforeDeath(ctx, node, false) }
 	made, err := faults.New(spec)
 	if err != nil {
 		p.trouble("%v", err)
@@ -67,7 +67,7 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 	defer p.activate(name, false)
 	ends := spec.Kind == faults.Kill || spec.Kind == faults.Stop || spec.Kind == faults.Restart
 	if ends {
-		p.beforeDeath(ctx, node)
+		p.beforeDeath(ctx, node, spec.Kind != faults.Kill)
 	}
 	line, err := faults.Do(ctx, p.rig, made, f.For.D(), p.epoch, workload.Source(p.seed, "fault "+name))
 	if err != nil {
@@ -154,7 +154,7 @@ func (p *play) closeOpen(node string) {
 }
 
 // beforeDeath reads a node's counters, because they die with it (HAR-09), and notes how many cursors it runs.
-func (p *play) beforeDeath(ctx context.Context, name string) {
+func (p *play) beforeDeath(ctx context.Context, name string, graceful bool) {
 	n, err := p.rig.Node(name)
 	if err != nil {
 		p.trouble("%v", err)
@@ -171,7 +171,7 @@ func (p *play) beforeDeath(ctx context.Context, name string) {
 	}
 	cursors := p.cursorsOf(ctx, name)
 	p.change(func(f *ledger.Facts) {
-		f.Deaths = append(f.Deaths, ledger.Death{Node: name, At: p.now(), Asked: true, Cursors: cursors, LastSample: last.At})
+		f.Deaths = append(f.Deaths, ledger.Death{Node: name, At: p.now(), Asked: true, Graceful: graceful, Cursors: cursors, LastSample: last.At})
 	})
 }
 

@@ -22,7 +22,7 @@ type Leash struct {
 // Hold gives a process that a Spawner started this much real time. One that is not released by then is asked for its stacks (SIGQUIT: a Go
 // program writes all of them to its standard error and ends), and its group is killed 5 s later, or at the release when that comes before.
 func Hold(p *os.Process, patience time.Duration) *Leash {
-	return hold(patience, func() { _ = p.Signal(syscall.SIGQUIT) }, func() { _ = killGroup(p.Pid) }) // it may be gone by itself
+	return hold(patience, func() { _ = p.Signal(syscall.SIGQUIT) }, func() { _ = KillGroup(p.Pid) }) // it may be gone by itself
 }
 
 func hold(patience time.Duration, ask, kill func()) *Leash {
@@ -54,6 +54,3 @@ func (l *Leash) Release() (late bool) {
 	<-l.ended
 	return l.late
 }
-
-// killGroup kills a process that a Spawner started and all that it started in its turn.
-func killGroup(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }

@@ -64,11 +64,13 @@ func hungFamily(ctx context.Context, t *testing.T) (*exec.Cmd, *bufio.Reader) {
 
 func TestALeashEndsTheWholeFamily(t *testing.T) {
 	cmd, lines := hungFamily(t.Context(), t)
+	require.Len(t, Members(cmd.Process.Pid), 2)
 	l := Hold(cmd.Process, time.Millisecond)
 	_, err := io.ReadAll(lines)
 	require.NoError(t, err, "the pipe ends once the last of the family is gone")
 	require.Error(t, cmd.Wait())
 	require.True(t, l.Release())
+	require.Empty(t, Members(cmd.Process.Pid))
 }
 
 func TestAnEndedContextEndsTheWholeFamily(t *testing.T) {

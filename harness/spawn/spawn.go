@@ -34,7 +34,7 @@ func New() *Spawner {
 func (s *Spawner) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = attributes()
 	if cmd.Cancel != nil {
-		cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+		cmd.Cancel = func() error { return KillGroup(cmd.Process.Pid) }
 	}
 	errs := make(chan error)
 	s.jobs <- func() { errs <- cmd.Start() }

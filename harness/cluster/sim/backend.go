@@ -355,3 +355,11 @@ func (r *rig) Close(ctx context.Context) error {
 	}
 	return errors.Join(append(errs, os.RemoveAll(r.raft))...)
 }
+
+// Left is cluster.Leftovers: all but this folder lives and dies with the process.
+func (r *rig) Left(context.Context) ([]string, error) {
+	if _, err := os.Lstat(r.raft); err == nil {
+		return []string{r.raft}, nil
+	}
+	return nil, nil
+}

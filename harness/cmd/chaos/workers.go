@@ -53,6 +53,9 @@ func (w *workers) run(ctx context.Context, s *scenarios.Scenario, dir string) le
 			Faults: []ledger.Fault{}, Invariants: []ledger.Verdict{}, Says: why, DurationMS: time.Since(began).Milliseconds(),
 		}
 	}
+	if len(end.left) > 0 {
+		left.Verdict, left.Says = ledger.Fail, fmt.Sprintf("the worker left processes %v behind", end.left)
+	}
 	r.Invariants = append(r.Invariants, left)
 	r.Verdict = ledger.Worst(r.Verdict, left.Verdict)
 	w.events.Ended(*r)
@@ -76,6 +79,7 @@ type ending struct {
 	phase  string              // the last one that it entered
 	at     time.Duration       // of virtual time, the last one that it told
 	late   bool                // it had to be ended
+	left   []int               // processes that it started and that outlived it
 }
 
 // work starts a worker and follows it to its end.
@@ -114,6 +118,8 @@ func (w *workers) work(ctx context.Context, s *scenarios.Scenario, dir string) (
 	end := w.follow(s, from)
 	err = cmd.Wait()
 	end.late = leash.Release() && ctx.Err() == nil
+	end.left = spawn.Members(cmd.Process.Pid)
+	_ = spawn.KillGroup(cmd.Process.Pid) // mostly nobody is there
 	return end, err
 }
 

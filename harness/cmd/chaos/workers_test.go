@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,6 +40,10 @@ func scripted(kind string) {
 	switch kind {
 	case "dies":
 		panic("planted")
+	case "litters":
+		orphan := exec.Command("sleep", "3600") // without a context: it must outlive this process
+		syscall.CloseOnExec(3)
+		_ = orphan.Start()
 	case "hangs", "lingers":
 		if exec.Command("sh", "-c", "trap '' QUIT; exec sleep 3600").Start() == nil { // without a context: it must outlive every one of this process
 			select {}
@@ -64,6 +69,12 @@ func TestAWorkerThatEnds(t *testing.T) {
 	r, _ := playWorker(t, "ends", spawn.Patience)
 	require.Equal(t, ledger.Pass, r.Verdict, "%+v", r)
 	require.Len(t, r.Invariants, 1)
+}
+
+func TestAWorkerThatLeavesAProcessFails(t *testing.T) {
+	r, _ := playWorker(t, "litters", spawn.Patience)
+	require.Equal(t, ledger.Fail, r.Verdict)
+	require.Contains(t, r.Invariants[0].Says, "left processes")
 }
 
 func TestAWorkerThatDiesProvesNothing(t *testing.T) {
