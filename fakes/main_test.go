@@ -108,7 +108,7 @@ func (g *rig) batch(ctx context.Context, base, body string, set ...string) got {
 // eventually polls until ok, or reports what it last saw.
 func eventually(t *testing.T, ok func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, ok, 10*time.Second, 5*time.Millisecond, what)
+	require.Eventually(t, ok, patience, 5*time.Millisecond, what)
 }
 
 // memnet is a network of net.Pipe connections, for tests in a bubble.

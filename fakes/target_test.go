@@ -342,9 +342,13 @@ func TestStoreBehavesLikeNarad(t *testing.T) {
 func TestHangEndsWithTheCaller(t *testing.T) {
 	g := newRig(t, Net{})
 	f := g.target(t, Script{Steps: []Step{when("produce", Reply{Name: "hang"})}})
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	require.Error(t, g.batch(ctx, "https://"+f.Addr(), body(1)).err)
+	failed := make(chan error, 1)
+	go func() { failed <- g.batch(ctx, "https://"+f.Addr(), body(1)).err }()
+	eventually(t, func() bool { return f.Steps()[0].Used == 1 }, "met")
+	cancel()
+	require.Error(t, <-failed)
 	eventually(t, func() bool { list := requests(t, f); return len(list) == 1 && list[0].Outcome == ledger.WireHung }, "hung")
 }
 

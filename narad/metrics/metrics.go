@@ -85,6 +85,8 @@ type Broker struct {
 	AckedAhead        *prometheus.GaugeVec
 	OldestUnconsumed  *prometheus.GaugeVec
 	MovesBlocked      *prometheus.GaugeVec
+
+	DecommissionBlocked *prometheus.GaugeVec
 }
 
 // New registers every series.
@@ -170,6 +172,8 @@ func newBroker(f factory) Broker {
 		AckedAhead:        f.loose("acked_ahead_size", "Acks above the frontiers on this node."),
 		OldestUnconsumed:  f.loose("oldest_unconsumed_message_age_seconds", "Age of the oldest record above a frontier on this node, 0 when there is none."),
 		MovesBlocked:      f.loose("moves_blocked", "Moves of the cluster that cannot go on, by what they wait for.", "reason"),
+
+		DecommissionBlocked: f.loose("decommission_blocked", "1 for what keeps a member's decommission from its end, on the leader.", "node", "reason"),
 	}
 }
 

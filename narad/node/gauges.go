@@ -42,7 +42,7 @@ func (g *brokerGauges) Describe(ch chan<- *prometheus.Desc) {
 
 func (g *brokerGauges) vectors() []*prometheus.GaugeVec {
 	b := &g.n.metrics.Broker
-	return []*prometheus.GaugeVec{b.RaftState, b.RaftHasLeader, b.ConsumerLag, b.InFlight, b.AckedAhead, b.OldestUnconsumed, b.MovesBlocked}
+	return []*prometheus.GaugeVec{b.RaftState, b.RaftHasLeader, b.ConsumerLag, b.InFlight, b.AckedAhead, b.OldestUnconsumed, b.MovesBlocked, b.DecommissionBlocked}
 }
 
 // readings is what one scrape found.
@@ -144,6 +144,11 @@ func (g *brokerGauges) Collect(ch chan<- prometheus.Metric) {
 	b.OldestUnconsumed.WithLabelValues().Set(r.age(g.n.wall()))
 	for _, reason := range cluster.BlockedReasons() {
 		b.MovesBlocked.WithLabelValues(reason).Set(float64(r.blocked[reason]))
+	}
+	for _, m := range g.n.meta.Members() {
+		for _, why := range g.n.members.Blocked(m.ID) {
+			b.DecommissionBlocked.WithLabelValues(m.ID, why.Code).Set(1)
+		}
 	}
 	for _, v := range g.vectors() {
 		v.Collect(ch)

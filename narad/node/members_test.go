@@ -158,6 +158,48 @@ func TestTheLeaderIsDecommissioned(t *testing.T) {
 	})
 }
 
+// A member that dies while it is decommissioned is waited for: the listing and the leader's series say why, and once it is back it leaves. Asked
+// without a leader the listing shows what the node knows.
+//
+// covers: BRK-07, BRK-13
+func TestADeadMemberDoesNotLeave(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		all := b.three("n")
+		fourth := b.joiner("n4")
+		fourth.start()
+		b.ready(fourth)
+		b.eventually("it votes", func() bool { v := all[0].member("n4"); return v != nil && v.Voter })
+		fourth.kill(false)
+		time.Sleep(40 * time.Second)
+		require.Equal(t, wire.MemberDead, all[1].member("n4").Status)
+		require.NoError(t, all[0].client().Decommission(t.Context(), "n4"), "it owns nothing")
+		b.eventually("what blocks it is shown", func() bool {
+			why := all[2].member("n4").DecommissionBlocked
+			return len(why) == 1 && why[0].Code == wire.BacklogUnknown
+		})
+		_, page := leader(all).get("/metrics", true)
+		require.Equal(t, "1", metric(page, `narad_decommission_blocked{node="n4",reason="backlog_unknown"}`))
+		time.Sleep(time.Minute)
+		require.True(t, all[0].member("n4").Draining, "it is still there")
+		fourth.start()
+		b.eventually("it has left", func() bool { return all[0].member("n4") == nil })
+
+		time.Sleep(10 * time.Second) // everybody has applied it
+		first := leader(all)
+		rest := slices.DeleteFunc(slices.Clone(all), func(m *machine) bool { return m == first })
+		first.kill(false)
+		rest[1].kill(false)
+		time.Sleep(10 * time.Second)
+		left := rest[0].everybody()
+		require.Len(t, left, 3)
+		for _, m := range left {
+			require.Nil(t, m.HeartbeatAgeSeconds)
+		}
+		fourth.stop()
+		rest[0].stop()
+	})
+}
+
 // A node that was let in and never came holds the remote plane back, as a release that nobody knows would, until it is forgotten.
 //
 // covers: BRK-07, WRT-02
