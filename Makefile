@@ -54,7 +54,7 @@ $(SUM):
 	mv bin/new/gotestsum $(SUM)
 
 chaos: build ## The main job: run every scenario on the best backend there is and write the report.
-	bin/chaos run --backend auto --seed $(SEED) scenarios
+	bin/chaos run --backend auto --retry-inconclusive 1 --seed $(SEED) scenarios
 
 matrix: build ## Run every cell of the matrix of the sender in virtual time; make chaos runs each answer at each place once.
 	bin/chaos run --backend sim --matrix all --seed $(SEED) scenarios/matrix
