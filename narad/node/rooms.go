@@ -150,7 +150,7 @@ func (n *Node) openRemotes(context.Context) error {
 	}
 	n.remote.senders = sender.New(sender.Options{
 		Remotes: remotes{n.remote.vault}, Logger: n.log, Observer: senderObserver{&n.metrics.Remote, &n.metrics.Fanout}, Rand: source,
-		MaxHeld: n.cfg.Remotes.MaxHeldBytes,
+		MaxHeld: n.cfg.Remotes.MaxHeldBytes, Now: n.o.Now,
 	})
 	return nil
 }
