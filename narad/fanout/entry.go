@@ -157,7 +157,7 @@ func (r *Runner) open(e *entry, log *slog.Logger) (*cursor, error) {
 
 func (r *Runner) openSink(s spec, id identity, marks []int64, log *slog.Logger) (Sink, error) {
 	if s.child.Remote == nil {
-		return newLocalSink(id, r.o.Meta, r.o.Commit, log), nil
+		return newLocalSink(id, r.o.Meta, r.o.Commit, log, r.o.Now), nil
 	}
 	if r.o.OpenRemote == nil {
 		return nil, errNoRemotes

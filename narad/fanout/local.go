@@ -24,6 +24,7 @@ type localSink struct {
 	commit Committer
 
 	log *slog.Logger
+	now func() time.Time // the wall clock
 
 	closing   chan struct{}
 	closeOnce sync.Once
@@ -34,9 +35,9 @@ type localSink struct {
 	last time.Time  // of the last committed slab
 }
 
-func newLocalSink(id identity, m Meta, c Committer, log *slog.Logger) *localSink {
+func newLocalSink(id identity, m Meta, c Committer, log *slog.Logger, now func() time.Time) *localSink {
 	return &localSink{
-		id: id, meta: m, commit: c, log: log, closing: make(chan struct{}), shipping: make(chan struct{}, 1),
+		id: id, meta: m, commit: c, log: log, now: now, closing: make(chan struct{}), shipping: make(chan struct{}, 1),
 	}
 }
 
@@ -89,7 +90,7 @@ func (l *localSink) Ship(ctx context.Context, s *Slab) Outcome {
 		}
 	}
 	l.mu.Lock()
-	l.last = time.Now()
+	l.last = l.now()
 	l.mu.Unlock()
 	return Committed
 }

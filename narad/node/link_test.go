@@ -30,8 +30,11 @@ type pair struct {
 const linkUser = "linker"
 
 // link builds both nodes, the remote "dr" and the remote child "orders-dr", whose first requests come the moment both answer.
-func link(t *testing.T, b *bubble) *pair {
-	p := &pair{bubble: b, source: b.machine("source"), target: b.machine("target")}
+func link(t *testing.T, b *bubble) *pair { return linkFrom(t, b, b.machine("source")) }
+
+// linkFrom is link with a source that is made already.
+func linkFrom(t *testing.T, b *bubble, source *machine) *pair {
+	p := &pair{bubble: b, source: source, target: b.machine("target")}
 	ca := p.target.serveTLS()
 	p.target.start()
 	p.source.start()

@@ -19,7 +19,7 @@ type Options struct {
 	FS      vfs.FS
 	Logger  *slog.Logger
 	RaftDir string           // a real folder; empty is <data_dir>/raft
-	Now     func() time.Time // the wall clock alone: stamps, due times, ages, retention, certificates (DEC-15); nil is time.Now
+	Now     func() time.Time // the wall clock alone: stamps, due times, ages, retention, certificates (DEC-15), but not the log's times; nil is time.Now
 	Fast    bool             // leaves fsync out of the Raft log and the process out of the metrics, weakens bcrypt: for simulations alone
 	Seed    uint64           // of jitter; 0 is seeded by chance
 

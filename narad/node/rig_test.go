@@ -97,6 +97,7 @@ type machine struct {
 	config  config.Config
 	secrets config.Secrets
 	log     lines
+	now     func() time.Time // nil is the bubble's
 	node    *node.Node
 }
 
@@ -115,7 +116,7 @@ func (b *bubble) machine(name string) *machine {
 
 func (m *machine) tryStart() error {
 	n, err := node.Start(m.b.t.Context(), node.Options{
-		Config: m.config, Network: m.host, FS: m.disk, RaftDir: m.raft, Fast: true, Seed: 1,
+		Config: m.config, Network: m.host, FS: m.disk, RaftDir: m.raft, Fast: true, Seed: 1, Now: m.now,
 		Secrets: m.secrets, AtMoveStep: m.b.atStep,
 		Logger: slog.New(slog.NewJSONHandler(&m.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

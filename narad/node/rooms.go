@@ -31,6 +31,7 @@ import (
 // Why a node does not start.
 var (
 	errNoSecret   = errors.New("NARAD_CLUSTER_SECRET: must be set on a node with cluster.peers")
+	errRemotes    = errors.New("the metadata holds a remote, which needs security.enabled and NARAD_CLUSTER_SECRET")
 	errNoMetadata = errors.New("the folder holds topics and no metadata, and a new cluster would delete them")
 )
 
@@ -133,6 +134,9 @@ func (n *Node) openPartitions(context.Context) error {
 
 // openRemotes builds the outbound plane: credential cache, senders.
 func (n *Node) openRemotes(context.Context) error {
+	if len(n.meta.Remotes()) > 0 && (!n.cfg.Security.Enabled || n.remote.keys.Usable() != nil) { // CRD-14
+		return errRemotes
+	}
 	n.remote.vault = vault.New(vault.Options{
 		State: n.meta.State, Keys: n.remote.keys, Guard: n.remote.guard, Dial: n.net.Dial, Now: n.o.Now,
 		Secure: func() bool { return n.cfg.Security.Enabled && !n.cfg.Security.AllowLegacyClusterAuth }, Logger: n.log, Observer: vaultObserver{&n.metrics.Remote},
@@ -150,7 +154,7 @@ func (n *Node) openRemotes(context.Context) error {
 	}
 	n.remote.senders = sender.New(sender.Options{
 		Remotes: remotes{n.remote.vault}, Logger: n.log, Observer: senderObserver{&n.metrics.Remote, &n.metrics.Fanout}, Rand: source,
-		MaxHeld: n.cfg.Remotes.MaxHeldBytes,
+		MaxHeld: n.cfg.Remotes.MaxHeldBytes, Now: n.o.Now,
 	})
 	return nil
 }

@@ -3,7 +3,6 @@ package link
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"narad.example/narad/meta"
 	"narad.example/narad/wire"
@@ -114,7 +113,7 @@ func (s *seat) leadPause(ctx context.Context, w *write) (written, []slog.Attr, e
 	if err = checkReason(w.Reason); err != nil {
 		return written{}, nil, err
 	}
-	return s.update(ctx, w, link, meta.UpdateRemote{Pause: &meta.PauseSet{Reason: w.Reason, AtMS: time.Now().UnixMilli()}})
+	return s.update(ctx, w, link, meta.UpdateRemote{Pause: &meta.PauseSet{Reason: w.Reason, AtMS: s.o.Now().UnixMilli()}})
 }
 
 // update proposes a change of the attach that was checked.

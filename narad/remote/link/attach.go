@@ -173,16 +173,16 @@ func (s *seat) leadAttach(ctx context.Context, w *write) (written, []slog.Attr, 
 		return written{}, extra, wire.Refuse(wire.Conflict, "the remote was changed meanwhile; try again")
 	}
 	done, err := s.propose(ctx, meta.AttachRemote{
-		Topic: stub(w, p, targetID, offsets), ParentID: p.parent.ID, ParentPartitions: p.parent.Partitions,
+		Topic: stub(w, p, targetID, offsets, s.o.Now()), ParentID: p.parent.ID, ParentPartitions: p.parent.Partitions,
 		RequestID: w.RequestID, Actor: w.Actor,
 	})
 	done.Warnings = p.warnings
 	return done, extra, err
 }
 
-func stub(w *write, p plan, targetID string, offsets []int64) meta.Topic {
+func stub(w *write, p plan, targetID string, offsets []int64, now time.Time) meta.Topic {
 	return meta.Topic{
-		Name: p.req.Child, ID: meta.NewID(), CreatedAt: time.Now().Unix(), Parent: p.parent.Name, AttachEpoch: meta.NewID(),
+		Name: p.req.Child, ID: meta.NewID(), CreatedAt: now.Unix(), Parent: p.parent.Name, AttachEpoch: meta.NewID(),
 		FanoutDelayMS: p.req.DelayMS, AttachOffsets: offsets,
 		Remote: &meta.RemoteLink{
 			Remote: p.remote.Name, Topic: p.req.RemoteTopic, TargetID: targetID, From: p.req.From, Lanes: p.req.Lanes, CreatedBy: w.Actor,

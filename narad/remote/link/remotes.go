@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net"
-	"time"
 
 	"narad.example/narad/meta"
 	"narad.example/narad/remote/outbound"
@@ -16,7 +15,7 @@ import (
 // Invalid, Precondition (a gate), Conflict (name taken, 64 remotes, a link of another remote with the same target),
 // Unavailable.
 func (s *Service) CreateRemote(ctx context.Context, c Caller, req wire.CreateRemote) (wire.Remote, error) {
-	now := time.Now().UnixMilli()
+	now := s.o.Now().UnixMilli()
 	r := meta.Remote{
 		Name: req.Name, ID: meta.NewID(), Username: req.Username, CAPEM: req.CAPEM,
 		SetAtMS: now, SetBy: c.Name, CreatedAtMS: now, CreatedBy: c.Name,
@@ -67,7 +66,7 @@ func (s *Service) PatchRemote(ctx context.Context, c Caller, name string, req wi
 	}
 	put := &meta.PutRemote{Remote: r, FromRevision: old.Revision}
 	if password != "" {
-		r.CredentialVersion, r.SetAtMS, r.SetBy = old.CredentialVersion+1, time.Now().UnixMilli(), c.Name
+		r.CredentialVersion, r.SetAtMS, r.SetBy = old.CredentialVersion+1, s.o.Now().UnixMilli(), c.Name
 		if err = s.passwordGates(); err != nil {
 			return wire.Remote{}, err
 		}

@@ -117,7 +117,7 @@ func (s *Service) key() wire.RemoteKey {
 	}
 	if first != 0 {
 		k.FirstSealedAt = instant(first)
-		k.AgeSeconds = max(0, time.Since(time.UnixMilli(first)).Seconds())
+		k.AgeSeconds = max(0, s.o.Now().Sub(time.UnixMilli(first)).Seconds())
 	}
 	return k
 }

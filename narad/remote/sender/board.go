@@ -57,6 +57,7 @@ type signboard struct {
 	logger   *slog.Logger // carries parent, partition, child, remote
 	observer Observer
 	cfg      *LinkConfig
+	now      func() time.Time // the wall clock
 
 	mu       sync.Mutex // guards the fields below
 	paused   bool
@@ -81,10 +82,10 @@ type laneSign struct {
 	offset  int64 // of the blocked record, -1 when none
 }
 
-func newSignboard(l *slog.Logger, o Observer, cfg *LinkConfig) *signboard {
+func newSignboard(l *slog.Logger, o Observer, cfg *LinkConfig, now func() time.Time) *signboard {
 	b := &signboard{
 		logger:   l.With("parent", cfg.Parent, "partition", cfg.Partition, "child", cfg.Child, "remote", cfg.Remote),
-		observer: o, cfg: cfg, lanes: make([]laneSign, cfg.Lanes),
+		observer: o, cfg: cfg, now: now, lanes: make([]laneSign, cfg.Lanes),
 	}
 	for i := range b.lanes {
 		b.lanes[i].offset = -1
@@ -263,7 +264,7 @@ func (b *signboard) accept(lane int, number int64, open bool) {
 		if open {
 			b.away = sign{}
 		}
-		b.success = time.Now()
+		b.success = b.now()
 		b.lanes[lane] = laneSign{offset: -1}
 		b.waiting = sign{}
 		if number > b.stalled {

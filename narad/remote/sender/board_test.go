@@ -158,7 +158,7 @@ func TestEachEntryIntoAStallHasOneLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := newNode(t, &fakeTarget{})
-				k.happens(newSignboard(n.senders.logger, n.seen, &LinkConfig{Parent: "orders", Child: "orders-copy", Remote: "eu", Lanes: 2}))
+				k.happens(newSignboard(n.senders.logger, n.seen, &LinkConfig{Parent: "orders", Child: "orders-copy", Remote: "eu", Lanes: 2}, time.Now))
 				require.Equal(t, k.lines, n.logs.take(t))
 			})
 		})

@@ -18,6 +18,7 @@ const (
 // before it was answered or, beside an open gate, errored (DEC-23). What a stall asks for stands in stall.go.
 type checks struct {
 	dice *dice
+	now  func() time.Time // the wall clock that good checks are stamped by
 
 	mu     sync.Mutex // guards the fields below
 	gate   *gate      // that the last check passed
@@ -32,8 +33,8 @@ type checks struct {
 	wake   chan struct{}
 }
 
-func newChecks(d *dice) *checks {
-	return &checks{dice: d, factor: 1, since: time.Now(), wake: make(chan struct{})}
+func newChecks(d *dice, now func() time.Time) *checks {
+	return &checks{dice: d, now: now, factor: 1, since: time.Now(), wake: make(chan struct{})}
 }
 
 // changed returns a channel that is closed when a check ended or is asked for; take it before asking anything.
@@ -95,7 +96,7 @@ func (k *checks) answered(p pass, wanted int, good bool) {
 	k.last, k.failed = time.Now(), false
 	k.factor = 1 + checkJitter*(2*k.dice.fraction()-1)
 	if good {
-		k.good, k.since = k.last, k.last
+		k.good, k.since = k.now(), k.last
 	}
 	k.broadcast()
 }

@@ -79,10 +79,10 @@ func (s *Senders) Open(cfg LinkConfig) *Cursor {
 	}
 	c := &Cursor{
 		senders: s, cfg: cfg, path: "/v1/topics/" + url.PathEscape(cfg.TargetTopic) + "/produce/batch",
-		remote: s.remote(cfg.Remote), stall: stall{wake: make(chan struct{})}, checks: newChecks(s.dice),
+		remote: s.remote(cfg.Remote), stall: stall{wake: make(chan struct{})}, checks: newChecks(s.dice, s.now),
 		closed: make(chan struct{}), life: newLifetime(),
 	}
-	c.board = newSignboard(s.logger, s.observer, &c.cfg)
+	c.board = newSignboard(s.logger, s.observer, &c.cfg, s.now)
 	for i := range cfg.Lanes {
 		l := &lane{c: c, index: i, cap: maxBodyBytes, backoff: backoff{dice: s.dice, ceiling: laneCeiling}}
 		l.way = crossing{c: c, errand: toSend}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"narad.example/narad/remote/target"
 	"narad.example/narad/wire"
@@ -41,10 +42,11 @@ type Remotes interface {
 // Options are what one node's senders share.
 type Options struct {
 	Remotes  Remotes
-	Logger   *slog.Logger // nil is slog.Default()
-	Observer Observer     // nil observes nothing
-	MaxHeld  int64        // remotes.max_held_bytes: what waiting lanes may hold together; 0 holds nothing (GAT-08)
-	Rand     *rand.Rand   // jitter and request IDs; nil is seeded by chance. Not used by anyone else
+	Logger   *slog.Logger     // nil is slog.Default()
+	Observer Observer         // nil observes nothing
+	Now      func() time.Time // the wall clock that successes and checks are stamped by; nil is time.Now
+	MaxHeld  int64            // remotes.max_held_bytes: what waiting lanes may hold together; 0 holds nothing (GAT-08)
+	Rand     *rand.Rand       // jitter and request IDs; nil is seeded by chance. Not used by anyone else
 }
 
 // Senders are the cursors of one node and what they share per remote: the gate, the slots, what the target is known to take.
@@ -57,6 +59,7 @@ type Senders struct {
 	bodies   sync.Pool // *[]byte, request bodies
 	zstd     *encoders
 	held     *budget
+	now      func() time.Time
 
 	mu    sync.Mutex // guards named
 	named map[string]*remote
@@ -73,10 +76,13 @@ func New(o Options) *Senders {
 	if o.Rand == nil {
 		o.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return &Senders{
 		remotes: o.Remotes, logger: o.Logger, observer: o.Observer, dice: &dice{r: o.Rand},
 		bodies: sync.Pool{New: func() any { return new([]byte) }}, named: map[string]*remote{},
-		zstd: newEncoders(), held: newBudget(o.MaxHeld, o.Observer),
+		zstd: newEncoders(), held: newBudget(o.MaxHeld, o.Observer), now: o.Now,
 	}
 }
 
