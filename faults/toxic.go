@@ -72,7 +72,8 @@ func (f *Toxic) Inject(ctx context.Context, rig cluster.Rig, rnd *rand.Rand) (bo
 // add puts the toxic there and probes. Every connection must meet it, so the fastest of the probes counts: on a busy machine a
 // slow one alone proves nothing.
 func (f *Toxic) add(ctx context.Context, link cluster.Link, t cluster.Toxic, p plan, base time.Duration) (bool, Evidence, error) {
-	if err := link.Add(ctx, t); err != nil {
+	// The end of a flap cuts the probes short, not this: a toxic that is perhaps there cannot be taken back.
+	if err := link.Add(context.WithoutCancel(ctx), t); err != nil {
 		return false, nil, err
 	}
 	e := Evidence{"before_ms": ms(base), "probe_bytes": p.bytes, "attributes": t.Attributes, "stream": t.Stream}

@@ -39,20 +39,21 @@ type play struct {
 	phase   string
 	users   map[string]*account // by remote
 	secrets []string
-	tick    tick              // the newest sample
-	ticked  chan struct{}     // closed at the next one
-	shown   map[string]string // states in the newest listing, by parent
-	pages   []json.RawMessage // listings as they were answered
-	kept    []ledger.Stored   // records of parents that were read back during the run, before retention could take them
-	ties    map[string]tie    // by target topic
-	left    []string          // nodes of the source that were decommissioned
+	tick    tick                     // the newest sample
+	ticked  chan struct{}            // closed at the next one
+	shown   map[string]string        // states in the newest listing, by parent
+	pages   []json.RawMessage        // listings as they were answered
+	kept    []ledger.Stored          // records of parents that were read back during the run, before retention could take them
+	ties    map[string]tie           // by target topic
+	left    []string                 // nodes of the source that were decommissioned
+	turns   map[string]chan struct{} // of kills, stops and starts, by node
 }
 
 // account is the user of a remote on the target.
 type account struct{ name, password string }
 
 func newPlay(s *scenarios.Scenario, o *Options) (*play, error) {
-	p := &play{s: s, o: o, events: o.Events, epoch: time.Now(), users: map[string]*account{}, shown: map[string]string{}, ticked: make(chan struct{}), ties: map[string]tie{}}
+	p := &play{s: s, o: o, events: o.Events, epoch: time.Now(), users: map[string]*account{}, shown: map[string]string{}, ticked: make(chan struct{}), ties: map[string]tie{}, turns: map[string]chan struct{}{}}
 	if p.events == nil {
 		p.events = Silent{}
 	}

@@ -69,6 +69,12 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 	if ends {
 		p.beforeDeath(ctx, node, spec.Kind != faults.Kill)
 	}
+	if f.For <= 0 && (ends || spec.Kind == faults.Start) {
+		// On a slow machine a kill may take longer than until the start that follows it, which would have it prove nothing.
+		turn := p.turn(node)
+		turn <- struct{}{}
+		defer func() { <-turn }()
+	}
 	line, err := faults.Do(ctx, p.rig, made, f.For.D(), p.epoch, workload.Source(p.seed, "fault "+name))
 	if err != nil {
 		p.trouble("%v", err)
@@ -86,6 +92,16 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 		p.closeOpen(node)
 	}
 	p.record(line)
+}
+
+// turn is held by the one fault that ends or starts a node now.
+func (p *play) turn(node string) chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.turns[node] == nil {
+		p.turns[node] = make(chan struct{}, 1)
+	}
+	return p.turns[node]
 }
 
 func faultSpec(f scenarios.Fault) faults.Spec {
