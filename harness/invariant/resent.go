@@ -106,7 +106,9 @@ func mayCount(s *ledger.Scenario, r *ledger.WireRequest) int64 {
 // swallowed names a fault that may have kept a whole request from the tap, "" when there is none: all but those on nodes.
 func swallowed(s *ledger.Scenario) string {
 	for i := range s.Faults {
-		if f := &s.Faults[i]; !strings.HasPrefix(f.On, "source-") && !strings.HasPrefix(f.On, "target-") {
+		f := &s.Faults[i]
+		onNode := strings.HasPrefix(f.On, "source-") || strings.HasPrefix(f.On, "target-")
+		if !onNode || strings.ContainsAny(f.On, "<>") { // source-2<>target is a cut
 			return f.Name
 		}
 	}

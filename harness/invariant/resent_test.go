@@ -72,6 +72,9 @@ func TestResendsThatNoCounterKept(t *testing.T) {
 	}
 	expect(t, resent, swallowing(70), ledger.Pass, "2 at least (cut may have swallowed requests)")
 	expect(t, resent, swallowing(1), ledger.Fail, "counted 1")
+	parted := swallowing(70)
+	parted.Faults[0].On = "source-2<>target"
+	expect(t, resent, parted, ledger.Pass, "2 at least (cut may have swallowed requests)")
 
 	// What was counted right before a death is lost; what was counted long before is not.
 	s := failing(0, nil)
