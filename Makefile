@@ -8,6 +8,7 @@ LINT      := bin/golangci-lint-$(LINT_VER)
 SUM_VER   := v1.13.0
 SUM       := bin/gotestsum-$(SUM_VER)
 SEED      ?= 1
+SCENARIOS ?= scenarios
 COUNT     ?= 500
 VERSION   := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
@@ -53,8 +54,8 @@ $(SUM):
 	GOBIN="$(CURDIR)/bin/new" $(GO) install gotest.tools/gotestsum@$(SUM_VER)
 	mv bin/new/gotestsum $(SUM)
 
-chaos: build ## The main job: run every scenario on the best backend there is and write the report.
-	bin/chaos run --backend auto --retry-inconclusive 1 --seed $(SEED) scenarios
+chaos: build ## The main job: run every scenario (or SCENARIOS=...) on the best backend there is and write the report.
+	bin/chaos run --backend auto --retry-inconclusive 1 --seed $(SEED) $(SCENARIOS)
 
 matrix: build ## Run every cell of the matrix of the sender in virtual time; make chaos runs each answer at each place once.
 	bin/chaos run --backend sim --matrix all --seed $(SEED) scenarios/matrix

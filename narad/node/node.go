@@ -97,6 +97,7 @@ type remotePlane struct {
 	vault   *vault.Vault
 	senders *sender.Senders
 	links   *link.Service
+	health  *remoteHealth
 }
 
 // Start builds and starts a node. It returns once the API answers; a failure closes what was opened and names the setting or

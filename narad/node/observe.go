@@ -59,17 +59,22 @@ func (o fanoutObserver) Reread(parent, child string, _ int) {
 }
 
 type senderObserver struct {
-	m    *metrics.Remote
-	link *metrics.Fanout
+	m      *metrics.Remote
+	link   *metrics.Fanout
+	health *remoteHealth
 }
 
 func (o senderObserver) Request(remote, code string, took time.Duration, bodyBytes, wireBytes int) {
+	o.health.answered(remote, code)
 	o.m.Requests.WithLabelValues(remote, code).Inc()
 	o.m.RequestSeconds.WithLabelValues(remote).Observe(took.Seconds())
 	o.m.BodyBytes.WithLabelValues(remote).Add(float64(bodyBytes))
 	o.m.WireBytes.WithLabelValues(remote).Add(float64(wireBytes))
 }
-func (o senderObserver) Error(remote, class string) { o.m.Errors.WithLabelValues(remote, class).Inc() }
+func (o senderObserver) Error(remote, class string) {
+	o.health.failed(remote, class)
+	o.m.Errors.WithLabelValues(remote, class).Inc()
+}
 func (o senderObserver) Resent(remote string, records int) {
 	o.m.Resent.WithLabelValues(remote).Add(float64(records))
 }
@@ -94,7 +99,10 @@ func (o senderObserver) CheckFailed(parent, child string) {
 }
 func (o senderObserver) Held(bytes int64) { o.m.HeldBytes.Set(float64(bytes)) }
 
-type vaultObserver struct{ m *metrics.Remote }
+type vaultObserver struct {
+	m      *metrics.Remote
+	health *remoteHealth
+}
 
 func (o vaultObserver) Decrypted(remote string) {
 	o.m.CredentialDecrypts.WithLabelValues(remote).Inc()
@@ -111,6 +119,7 @@ func (o vaultObserver) Dialed(remote string, took time.Duration, refused string)
 	o.m.RTT.WithLabelValues(remote).Set(took.Seconds())
 }
 func (o vaultObserver) Forgotten(remote string) {
+	o.health.forget(remote)
 	o.m.RTT.DeleteLabelValues(remote)
 	o.m.CredentialState.DeletePartialMatch(prometheus.Labels{"remote": remote})
 	o.m.GateBackoff.DeleteLabelValues(remote)

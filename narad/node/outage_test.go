@@ -90,15 +90,26 @@ func TestALongOutageWithinTheHeldBudget(t *testing.T) {
 				lag, e := p.lag()
 				require.EqualValues(t, 108, lag)
 				require.Equal(t, wire.LinkState("unavailable"), e.State)
+				require.Equal(t, "unavailable", p.fare().LastError, "the remote's row says why")
 				const rereads = `narad_fanout_remote_rereads_total{child="orders-dr",parent="orders"}`
 				require.Equal(t, c.rereads, p.source.value(rereads) > 0)
 				p.target.start()
 				p.produce(120, 126)
 				require.Equal(t, 126, p.shipped(126), "each record once")
+				b.eventually("the remote's row is clean", func() bool { f := p.fare(); return f.LastError == "none" && f.LastOKAt != nil })
 				b.eventually("the budget is empty", func() bool { return p.source.value("narad_remote_held_bytes") == 0 })
 				p.source.stop()
 				p.target.stop()
 			})
 		})
 	}
+}
+
+// fare is how the remote fares on the source, as its admin sees it.
+func (p *pair) fare() wire.RemoteNode {
+	p.t.Helper()
+	r, err := p.source.client().Remotes().Get(p.t.Context(), "dr", true)
+	require.NoError(p.t, err)
+	require.Len(p.t, r.Nodes, 1)
+	return r.Nodes[0]
 }

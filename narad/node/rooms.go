@@ -137,9 +137,10 @@ func (n *Node) openRemotes(context.Context) error {
 	if len(n.meta.Remotes()) > 0 && (!n.cfg.Security.Enabled || n.remote.keys.Usable() != nil) { // CRD-14
 		return errRemotes
 	}
+	n.remote.health = newRemoteHealth(n.wall)
 	n.remote.vault = vault.New(vault.Options{
 		State: n.meta.State, Keys: n.remote.keys, Guard: n.remote.guard, Dial: n.net.Dial, Now: n.o.Now,
-		Secure: func() bool { return n.cfg.Security.Enabled && !n.cfg.Security.AllowLegacyClusterAuth }, Logger: n.log, Observer: vaultObserver{&n.metrics.Remote},
+		Secure: func() bool { return n.cfg.Security.Enabled && !n.cfg.Security.AllowLegacyClusterAuth }, Logger: n.log, Observer: vaultObserver{&n.metrics.Remote, n.remote.health},
 	})
 	n.base.run("credentials", n.remote.vault.Run)
 	if c := n.cfg.Cluster; len(c.Peers) > 0 && c.TLSCertFile == "" {
@@ -153,7 +154,7 @@ func (n *Node) openRemotes(context.Context) error {
 		source = rand.New(rand.NewPCG(n.o.Seed, 0x5e4de4))
 	}
 	n.remote.senders = sender.New(sender.Options{
-		Remotes: remotes{n.remote.vault}, Logger: n.log, Observer: senderObserver{&n.metrics.Remote, &n.metrics.Fanout}, Rand: source,
+		Remotes: remotes{n.remote.vault}, Logger: n.log, Observer: senderObserver{&n.metrics.Remote, &n.metrics.Fanout, n.remote.health}, Rand: source,
 		MaxHeld: n.cfg.Remotes.MaxHeldBytes, Now: n.o.Now,
 	})
 	return nil
