@@ -27,7 +27,7 @@ func (f *Fault) Kills() bool {
 	return f.Kill != "" || f.Stop != "" || f.Restart != "" || f.Rolling != "" || f.losesPower()
 }
 
-// simOnly asks for the backend on which disks and clocks can be broken.
+// simOnly asks for the backend that alone can do what is said.
 func (c *checker) simOnly(path, what string) {
 	if b := c.s.Backends; b == nil || !slices.Equal(b.Only, []string{"sim"}) {
 		c.say(path, "%s in the simulation alone: say backends: {only: [sim], reason: ...}", what)

@@ -14,7 +14,7 @@ func (c *checker) dns(f *Fault, path string) {
 	if len(f.DNS) == 0 {
 		return
 	}
-	c.simOnly(path+".dns", "a name")
+	c.simOnly(path+".dns", "a name can be broken")
 	for i, a := range f.DNS {
 		if slices.Contains(dnsWords, a) {
 			continue

@@ -86,7 +86,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"step's field":       {"name: x", "name: x\nsteps: [{at: 1s, action: pause, link: orders-to-b, force: true}]", `steps[0].force: pause does not take it; allowed: link, reason`},
 		"step's subject":     {"name: x", "name: x\nsteps: [{at: 1s, action: set_limits, link: orders-to-b, limits: {max_in_flight: 2}}]", `steps[0].link: set_limits does not take it; allowed: remote, limits`},
 		"step's action":      {"name: x", "name: x\nsteps: [{at: 1s, action: stop}]", `steps[0].action: "stop" is unknown; allowed: attach, detach, pause`},
-		"no action":          {"name: x", "name: x\nsteps: [{at: 1s}]", `steps[0].action: is missing; allowed: attach, create_remote, delete_remote, detach, look`},
+		"no action":          {"name: x", "name: x\nsteps: [{at: 1s}]", `steps[0].action: is missing; allowed: attach, create_remote, decommission, delete_remote, detach, join, look`},
 		"half a skip":        {"name: x", "name: x\nsteps: [{at: 1s, action: skip, link: orders-to-b, offset: 3}]", `steps[0]: partition and offset come together`},
 		"no limits":          {"name: x", "name: x\nsteps: [{at: 1s, action: set_limits}]", `steps[0].limits: is missing: set_limits names a limit at least`},
 		"step's limit":       {"name: x", "name: x\nsteps: [{at: 1s, action: set_limits, limits: {max_in_flight: 257}}]", `steps[0].limits.max_in_flight: allowed: 1 to 256`},

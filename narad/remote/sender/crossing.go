@@ -44,7 +44,8 @@ func (x *crossing) granted(v view) bool {
 	return closed(x.ticket.grant)
 }
 
-// landed gives the slot back after the request.
+// landed gives the slot back after the request, once the gate knows what became of it: whoever has waited for the slot asks the gate then, and
+// must not find it open for an answer that closes it (GAT-01).
 func (x *crossing) landed() {
 	x.c.remote.slots.release()
 	x.slot = nil

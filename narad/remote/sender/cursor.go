@@ -216,12 +216,13 @@ func (c *Cursor) checkToRead(ctx context.Context, x *crossing, m moment, p pass)
 	ctx, cancel := both(ctx, c.life.ctx)
 	defer cancel()
 	v, onwards := c.check(ctx, m, p, nil)
-	x.landed()
 	if onwards {
 		p.gate.read(c, &v)
+		x.landed()
 		return true
 	}
 	p.gate.done(p, &v)
+	x.landed()
 	if v.row == target.RowCut {
 		c.rest(m, ctx.Done(), time.Now().Add(backoffFloor), nil, nil)
 	}

@@ -48,8 +48,8 @@ func (l *lane) exchange(s *shipment, m moment, p pass) {
 	if v.action == wire.LookUp {
 		v = l.lookUp(s, counted{c: c, client: m.view.Client}, v)
 	}
-	l.way.landed()
 	gateClosed := m.view.gate.done(p, &v)
+	l.way.landed()
 	l.count(&v, ch)
 	l.act(m, ch, &v, number, gateClosed)
 }
@@ -62,8 +62,8 @@ func (l *lane) checkToSend(s *shipment, m moment, p pass) bool {
 	if onwards && !now.Paused && now.TargetID == m.live.TargetID && !s.stopped(l.c) {
 		return true
 	}
-	l.way.landed()
 	p.gate.done(p, &v)
+	l.way.landed()
 	if v.row == target.RowCut {
 		l.resumes = time.Now().Add(backoffFloor)
 	}

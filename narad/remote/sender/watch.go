@@ -43,8 +43,8 @@ func (c *Cursor) watch() {
 		switch {
 		case ok && (checks || p.probe):
 			v, _ := c.check(c.life.ctx, m, p, func(v *verdict) {
-				x.landed()
 				p.gate.done(p, v)
+				x.landed()
 			})
 			if v.row == target.RowCut {
 				again = time.Now().Add(backoffFloor)
