@@ -235,3 +235,23 @@ func (m *machine) everybody() []wire.Member {
 }
 
 func (m *machine) said(what string) bool { return strings.Contains(m.log.String(), what) }
+
+// A leader that is stopped hands the lead over: nobody waits for an election.
+//
+// covers: BRK-07
+func TestAStoppedLeaderHandsTheLeadOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		all := b.three("n")
+		time.Sleep(time.Second)
+		first := leader(all)
+		rest := slices.DeleteFunc(slices.Clone(all), func(m *machine) bool { return m == first })
+		began := time.Now()
+		first.stop()
+		b.eventually("another one leads", func() bool { return leader(rest) != nil })
+		require.Less(t, time.Since(began), 500*time.Millisecond, "an election begins no earlier than a second after the leader was heard last")
+		rest[0].create("orders")
+		for _, m := range rest {
+			m.stop()
+		}
+	})
+}

@@ -18,6 +18,9 @@ const (
 // membershipWait is for a leader that looks at the members or proposes a step of a decommission.
 const membershipWait = 5 * time.Second
 
+// handOverWait is for another voter to take the lead, which takes it an election without a rival.
+const handOverWait = 2 * time.Second
+
 // The questions of Membership. The words travel between releases.
 const (
 	askMembers      = "members"
@@ -144,6 +147,18 @@ func leaderAway(err error, what string) error {
 		return p
 	}
 	return wire.Refuse(wire.Unavailable, "the outcome is unknown: the change may still be applied")
+}
+
+// handOver gives the lead to another voter, so that nobody has to notice first that the leader is gone. Where that fails they elect.
+func (n *Node) handOver(ctx context.Context) {
+	if n.plane.beats == nil || !n.meta.IsLeader() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, handOverWait)
+	defer cancel()
+	if err := n.meta.StepDown(ctx); err != nil {
+		n.log.Warn("the lead was not handed over; the other nodes elect a leader", slog.Any("cause", err))
+	}
 }
 
 // drainingAsk asks a member that is being decommissioned what its ingress still holds, once it has applied what the leader has.

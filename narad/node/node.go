@@ -128,8 +128,8 @@ func metricsOf(o *Options) *metrics.Set {
 	return metrics.New()
 }
 
-// Stop ends the node gracefully: no new produce, the ingress drained into the partitions as far as the grace allows, cursors
-// and positions flushed. Records that were answered 202 and not yet dispatched stay in the ingress WAL.
+// Stop ends the node gracefully: no new produce, the ingress drained into the partitions as far as the grace allows, the lead handed over,
+// cursors and positions flushed. Records that were answered 202 and not yet dispatched stay in the ingress WAL.
 func (n *Node) Stop(ctx context.Context) error {
 	n.status.stop()
 	n.log.Info("node stops")
@@ -141,6 +141,7 @@ func (n *Node) Stop(ctx context.Context) error {
 			slog.Int64("records", n.ingress.BacklogTotal()))
 	}
 	n.front.shutdown(grace)
+	n.handOver(grace)
 	err := n.end()
 	n.log.Info("node stopped")
 	return err
