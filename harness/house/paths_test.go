@@ -21,7 +21,7 @@ func TestNoFileNamesAMachine(t *testing.T) {
 		t.Skip("no git checkout here")
 	}
 	for file := range strings.SplitSeq(strings.TrimSpace(string(out)), "\n") {
-		if strings.HasSuffix(file, "go.sum") || strings.Contains(file, "testdata/") {
+		if strings.HasSuffix(file, "go.sum") || strings.Contains(file, "testdata/fuzz/") {
 			continue
 		}
 		body, err := os.ReadFile(filepath.Join(root, file))
