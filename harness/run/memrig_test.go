@@ -33,11 +33,12 @@ type memRig struct {
 	stop           context.CancelFunc
 	pumped         sync.WaitGroup
 
-	skip    string   // a record with this ID is never sent
-	leak    bool     // the password of the remote goes into a log
-	silent  bool     // the leader writes no audit line
-	left    []string // what is still there after Close
-	repeats bool     // every request is sent twice and nobody counts it
+	skip    string        // a record with this ID is never sent
+	leak    bool          // the password of the remote goes into a log
+	silent  bool          // the leader writes no audit line
+	left    []string      // what is still there after Close
+	repeats bool          // every request is sent twice and nobody counts it
+	kills   time.Duration // until a kill answers, as an engine's may when the node is long dead
 	starts  time.Duration
 	steered steering
 	dark    int // looks at the listing that show no state yet; guarded by mu
@@ -205,8 +206,12 @@ func (n *memNode) Start(context.Context) error {
 	n.set(true, nil)
 	return nil
 }
-func (n *memNode) Stop(context.Context) error   { n.set(false, nil); return nil }
-func (n *memNode) Kill(context.Context) error   { n.set(false, nil); return nil }
+func (n *memNode) Stop(context.Context) error { n.set(false, nil); return nil }
+func (n *memNode) Kill(context.Context) error {
+	n.set(false, nil)
+	time.Sleep(n.rig.kills)
+	return nil
+}
 func (n *memNode) Pause(context.Context) error  { n.set(true, make(chan struct{})); return nil }
 func (n *memNode) Resume(context.Context) error { n.set(true, nil); return nil }
 func (n *memNode) Running() bool {

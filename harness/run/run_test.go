@@ -130,6 +130,18 @@ func TestAFaultThatDoesNothingIsInconclusive(t *testing.T) {
 	require.Equal(t, ExitInconclusive, ExitCode(out.Verdict))
 }
 
+// A start waits for a kill that is slow to answer: before, the kill found the node running again and had proved nothing.
+//
+// covers: HAR-05
+func TestAStartWaitsForTheKill(t *testing.T) {
+	faults := "faults: [{at: 3s, kill: target-1}, {at: 5s, start: target-1}]\n"
+	out, folder := playIn(t, calm+faults, func(r *memRig) { r.kills = 4 * time.Second })
+	require.Len(t, folder.Faults, 2)
+	for _, f := range folder.Faults {
+		require.True(t, f.Landed, "%+v of %+v", f, out)
+	}
+}
+
 func TestATargetThatStaysAwayIsNamed(t *testing.T) {
 	out, folder := playIn(t, calm+"expect: {drained: 30s}\n", func(r *memRig) { r.link.enabled, r.next = true, map[int]int{0: 1 << 30} })
 	require.Equal(t, ledger.Fail, out.Verdict)

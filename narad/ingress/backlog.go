@@ -74,10 +74,10 @@ func (b *backlog) sum() int64 {
 	return b.total
 }
 
-func (b *backlog) refuse(draining bool) {
+func (b *backlog) refuse() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.draining = draining
+	b.draining = true
 }
 
 func (b *backlog) leaves(yes bool) {

@@ -160,12 +160,9 @@ func (i *Ingress) Failed() error { return i.log.Failed() }
 // Drain refuses produces from now on and returns once everything taken in is committed, or with ctx's error. Run must be
 // running.
 func (i *Ingress) Drain(ctx context.Context) error {
-	i.backlog.refuse(true)
+	i.backlog.refuse()
 	return i.backlog.waitEmpty(ctx)
 }
-
-// Undrain takes produces again after a Drain that was called off.
-func (i *Ingress) Undrain() { i.backlog.refuse(false) }
 
 // Decommission refuses produces, or takes them again when it was called off; what a Drain refuses stays refused. Once it has returned,
 // BacklogTotal counts every record that was and will be taken in.
@@ -173,7 +170,7 @@ func (i *Ingress) Decommission(yes bool) { i.backlog.leaves(yes) }
 
 // Close closes the log. Run must have returned; a produce afterwards fails.
 func (i *Ingress) Close() error {
-	i.backlog.refuse(true)
+	i.backlog.refuse()
 	return errors.Join(i.d.keeper.close(), i.log.Close())
 }
 

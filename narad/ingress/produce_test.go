@@ -113,6 +113,21 @@ func TestProduceOfAFailedLogIsNotCounted(t *testing.T) {
 	})
 }
 
+// A decommission closes the ingress at once and, called off, opens it.
+//
+// covers: BRK-07
+func TestADecommissionClosesAndOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, options(vfs.NewMem(), newState(orders(1)), newCommits()))
+		defer n.stop()
+		n.Decommission(true)
+		require.ErrorContains(t, n.Produce(t.Context(), "orders", "", []wire.NewRecord{plain("a")}), "being decommissioned")
+		require.Zero(t, n.BacklogTotal())
+		n.Decommission(false)
+		require.NoError(t, n.Produce(t.Context(), "orders", "", []wire.NewRecord{plain("b")}))
+	})
+}
+
 func TestDrainRefusesAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		commits := newCommits()
@@ -137,7 +152,7 @@ func TestDrainRefusesAndWaits(t *testing.T) {
 		commits.refusing(nil)
 		require.NoError(t, <-done)
 		require.Zero(t, n.BacklogTotal())
-		n.Undrain()
-		require.NoError(t, n.Produce(t.Context(), "orders", "", []wire.NewRecord{plain("c")}))
+		n.Decommission(false)
+		require.Error(t, n.Produce(t.Context(), "orders", "", []wire.NewRecord{plain("c")}), "a node that stops takes nothing more")
 	})
 }

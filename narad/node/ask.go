@@ -83,6 +83,10 @@ func answers[Q, A any](n *Node, do func(ctx context.Context, q Q) (A, error)) pe
 	}
 }
 
+func noLeader() error {
+	return wire.Refuse(wire.Unavailable, "no leader; try again").After(time.Second)
+}
+
 func starting() error {
 	return wire.Refuse(wire.Unavailable, "this node is starting").After(time.Second)
 }
@@ -142,7 +146,7 @@ func (n *Node) current(ctx context.Context) error {
 	}
 	id, _, ok := n.meta.Leader()
 	if !ok || id == n.id {
-		return wire.Refuse(wire.Unavailable, "no leader; try again").After(time.Second)
+		return noLeader()
 	}
 	var b barrier
 	if err := n.ask(ctx, id, opBarrier, struct{}{}, &b, barrierWait); err != nil {

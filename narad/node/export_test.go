@@ -68,6 +68,9 @@ func (n *Node) Moving(topic string) bool {
 	return len(t.Moves) > 0
 }
 
+// LeaderAway is what a client hears of a leader that did not answer.
+func LeaderAway(err error, reads bool) error { return leaderAway(err, reads) }
+
 // Admit lets a node in that may never come. Only on the leader.
 func (n *Node) Admit(ctx context.Context, id, addr string) error {
 	return n.meta.AddServer(ctx, id, addr)

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"narad.example/narad/client"
+	"narad.example/narad/node"
+	"narad.example/narad/peer"
 	"narad.example/narad/wire"
 )
 
@@ -254,4 +257,20 @@ func TestAStoppedLeaderHandsTheLeadOver(t *testing.T) {
 			m.stop()
 		}
 	})
+}
+
+// What a client hears of a call to the leader that failed: a refusal as it is, else whether anything may have been done.
+//
+// covers: BRK-07, BRK-14
+func TestWhatIsHeardOfALeaderThatDidNotAnswer(t *testing.T) {
+	refusal, silence := wire.Refuse(wire.Conflict, "no"), errors.New("silence")
+	require.Equal(t, refusal, node.LeaderAway(refusal, false))
+	for _, sent := range []bool{false, true} {
+		err, reads := fmt.Errorf("%w: %w", peer.ErrUnreachable, silence), false
+		if sent {
+			err, reads = silence, true
+		}
+		require.ErrorContains(t, node.LeaderAway(err, reads), "the leader cannot be reached")
+	}
+	require.ErrorContains(t, node.LeaderAway(silence, false), "the change may still be applied")
 }

@@ -2,11 +2,13 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"narad.example/narad/cluster"
 	"narad.example/narad/meta"
+	"narad.example/narad/peer"
 	"narad.example/narad/wire"
 )
 
@@ -59,7 +61,7 @@ func (n *Node) openMembership() {
 // serveMembership answers on the leader.
 func (n *Node) serveMembership(ctx context.Context, q membershipAsk) (a membershipAnswer, err error) {
 	if !n.meta.IsLeader() {
-		return a, wire.Refuse(wire.Unavailable, "no leader; try again").After(time.Second)
+		return a, noLeader()
 	}
 	switch q.What {
 	case askMembers:
@@ -93,10 +95,10 @@ func (m members) ask(ctx context.Context, q membershipAsk) (a membershipAnswer, 
 	case id == m.n.id:
 		return m.n.serveMembership(ctx, q)
 	case !ok:
-		return a, wire.Refuse(wire.Unavailable, "no leader; try again").After(time.Second)
+		return a, noLeader()
 	}
 	if err = m.n.ask(ctx, id, opMembership, q, &a, membershipWait); err != nil {
-		return a, leaderAway(err, q.What)
+		return a, leaderAway(err, q.What == askMembers || q.What == askPlan)
 	}
 	return a, nil
 }
@@ -142,9 +144,13 @@ func (m members) Forget(ctx context.Context, id string) (wire.Forgotten, error) 
 }
 
 // leaderAway is what a client may know of a call to the leader that failed.
-func leaderAway(err error, what string) error {
-	if p := away(err, "the leader", what == askMembers || what == askPlan); wire.KindOf(p) != wire.BadGateway {
+func leaderAway(err error, reads bool) error {
+	var p *wire.Problem
+	switch {
+	case errors.As(err, &p):
 		return p
+	case reads || errors.Is(err, peer.ErrUnreachable) || errors.Is(err, peer.ErrUnknownOp):
+		return wire.Refuse(wire.Unavailable, "the leader cannot be reached; try again").After(time.Second)
 	}
 	return wire.Refuse(wire.Unavailable, "the outcome is unknown: the change may still be applied")
 }
