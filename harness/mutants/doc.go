@@ -10,6 +10,7 @@
 //	Backend:  sim (the bug is inside the harness's own binary) or process
 //
 // The patch is applied to copies of the files that it names and the build sees them through `go build -overlay`: the
-// product's own code holds no trace of a bug. As many mutants as there are processors, two at most, are built and run at a time;
+// product's own code holds no trace of a bug. A scenario that misses its bug, or proves nothing, is played again under the next seed and
+// the line of a bug that was not caught at once says so. As many mutants as there are processors, two at most, are built and run at a time;
 // Run waits for its workers.
 package mutants

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -88,4 +89,37 @@ func TestThePatchesOfThisFolderApply(t *testing.T) {
 		_, err := plant(t.Context(), filepath.Join("..", ".."), t.TempDir(), m)
 		require.NoError(t, err)
 	}
+}
+
+// TestAMissIsPlayedAgain: what no try catches survived, whatever the other tries said; a stale patch is not tried again.
+func TestAMissIsPlayedAgain(t *testing.T) {
+	played := 0
+	catches := func(at int) func(int) (string, error) {
+		played = 0
+		return func(try int) (string, error) {
+			played++
+			if try == at {
+				return "no gap: key k", nil
+			}
+			return "", fmt.Errorf("try %d: %w", try, ErrSurvived)
+		}
+	}
+	says, err := repeat(t.Context(), 3, catches(0))
+	require.NoError(t, err)
+	require.Equal(t, "no gap: key k", says)
+	require.Equal(t, 1, played)
+	says, err = repeat(t.Context(), 3, catches(2))
+	require.NoError(t, err)
+	require.Equal(t, "on try 3: no gap: key k", says)
+	_, err = repeat(t.Context(), 3, catches(3))
+	require.ErrorIs(t, err, ErrSurvived)
+	require.ErrorContains(t, err, "try 0")
+	require.Equal(t, 3, played)
+	_, err = repeat(t.Context(), 0, catches(1))
+	require.ErrorIs(t, err, ErrSurvived)
+	require.Equal(t, 1, played)
+	played = 0
+	_, err = repeat(t.Context(), 3, func(int) (string, error) { played++; return "", ErrStale })
+	require.ErrorIs(t, err, ErrStale)
+	require.Equal(t, 1, played)
 }

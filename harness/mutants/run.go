@@ -20,8 +20,11 @@ type Options struct {
 	Root string
 	Dir  string // of the patches
 	Only string // a name; empty runs all
-	Seed uint64
-	Out  io.Writer
+	Seed uint64 // of the first try, the next one takes the next
+	// Tries is how often a scenario that missed its bug is played at most, once if it is 0: a bug may need what not every schedule brings. A
+	// catch that was not the first try's is printed as one, so that a blunt scenario is seen.
+	Tries int
+	Out   io.Writer
 }
 
 // ErrSurvived is the cause when a planted bug was not caught by the promise that its patch names.
@@ -103,13 +106,26 @@ func one(ctx context.Context, o Options, m Mutant) (string, error) {
 	if err = build(ctx, o.Root, dir, overlay, m.Backend); err != nil {
 		return "", err
 	}
-	out := filepath.Join(dir, "out")
-	printed, err := command(ctx, o.Root, filepath.Join(dir, "chaos"), "run", "--backend", m.Backend,
-		"--seed", fmt.Sprint(o.Seed), "--out", out, m.Scenario)
-	if err == nil {
-		return "", fmt.Errorf("%s: %w: %s passed", m.Name, ErrSurvived, m.Scenario)
+	return repeat(ctx, o.Tries, func(try int) (string, error) {
+		out, seed := filepath.Join(dir, fmt.Sprint("out-", try)), o.Seed+uint64(try)
+		printed, err := command(ctx, o.Root, filepath.Join(dir, "chaos"), "run", "--backend", m.Backend,
+			"--seed", fmt.Sprint(seed), "--out", out, m.Scenario)
+		if err == nil {
+			return "", fmt.Errorf("%s: %w: %s passed under seed %d", m.Name, ErrSurvived, m.Scenario, seed)
+		}
+		return verdict(out, m, printed)
+	})
+}
+
+// repeat plays until a try catches the bug, and returns the first try's miss when none does. Tries count from 0.
+func repeat(ctx context.Context, tries int, play func(try int) (string, error)) (string, error) {
+	says, missed := play(0)
+	for try := 1; try < tries && errors.Is(missed, ErrSurvived) && ctx.Err() == nil; try++ {
+		if again, err := play(try); err == nil {
+			return fmt.Sprintf("on try %d: %s", try+1, again), nil
+		}
 	}
-	return verdict(out, m, printed)
+	return says, missed
 }
 
 // brief is the head of what a judge says: the run folder had the rest.
@@ -150,7 +166,7 @@ func verdict(out string, m Mutant, printed string) (string, error) {
 				return v.Name + ": " + brief(v.Says), nil
 			}
 			if v.Verdict != "pass" {
-				others = append(others, v.Name+" "+v.Verdict)
+				others = append(others, v.Name+" "+v.Verdict+" ("+brief(v.Says)+")")
 			}
 		}
 	}

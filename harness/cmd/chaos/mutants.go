@@ -26,5 +26,6 @@ func mutantsCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&o.Only, "only", "", "one planted bug, by the name of its patch")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "the seed of the scenarios")
+	c.Flags().IntVar(&o.Tries, "tries", 3, "how often a scenario that missed its bug is played at most, each time under the next seed")
 	return c
 }
