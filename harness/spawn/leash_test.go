@@ -34,6 +34,22 @@ func TestALeashLetsGoInTime(t *testing.T) {
 	})
 }
 
+func TestALeashIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked time.Duration
+		began := time.Now()
+		l := hold(Patience, func() { asked = time.Since(began) }, func() {})
+		for range 3 {
+			time.Sleep(Patience - time.Second)
+			l.Renew()
+		}
+		time.Sleep(Patience + time.Minute)
+		l.Renew()
+		require.True(t, l.Release())
+		require.Equal(t, 4*Patience-3*time.Second, asked)
+	})
+}
+
 func TestALeashWaitsForNoGraceOnceReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -66,7 +66,7 @@ func runCommand() *cobra.Command {
 	c.Flags().StringVar(&f.out, "out", filepath.Join("reports", "out"), "where run folders go")
 	c.Flags().IntVar(&f.parallel, "parallel", 0, "how many scenarios run at once (default: 4 on real clusters, which mostly wait; one a core in virtual time)")
 	c.Flags().IntVar(&f.retries, "retry-inconclusive", 0, "how often a scenario on real clusters that was inconclusive (a loaded machine gave a fault no traffic) is played once more, after all others and half as many at a time; one that failed is never played again, and the folder of every try stays")
-	c.Flags().DurationVar(&f.patience, "patience", spawn.Patience, "real time that a scenario in virtual time may take before its worker is killed and it counts as inconclusive")
+	c.Flags().DurationVar(&f.patience, "patience", spawn.Patience, "real time in which a scenario in virtual time must get a minute further, or its worker is killed and it counts as inconclusive")
 	c.Flags().StringVar(&f.narad, "narad", "", "the narad binary (default: beside this one)")
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,7 @@ type workers struct {
 	command  []string // starts one
 	starter  *spawn.Spawner
 	seed     uint64        // the run's
-	patience time.Duration // real time that one scenario may take
+	patience time.Duration // real time in which a scenario must get further
 	events   run.Events
 }
 
@@ -68,7 +69,7 @@ func (w *workers) tooLate(s *scenarios.Scenario, end *ending, dir string) string
 	if end.result != nil {
 		at = "its result was there already"
 	}
-	return fmt.Sprintf("the worker did not end within %s of real time and was killed, %s; the stacks of its goroutines are in %s; "+
+	return fmt.Sprintf("the worker got no further within %s of real time and was killed, %s; the stacks of its goroutines are in %s; "+
 		"run it alone (chaos run --backend %s --seed %d --only %q), with a longer --patience if the machine was busy: one that hangs again has found a loop or a lock in what is tested",
 		w.patience, at, filepath.Join(dir, workerLog), backendSim, w.seed, s.Name)
 }
@@ -115,7 +116,7 @@ func (w *workers) work(ctx context.Context, s *scenarios.Scenario, dir string) (
 		return ending{}, err
 	}
 	leash := spawn.Hold(cmd.Process, w.patience)
-	end := w.follow(s, from)
+	end := w.follow(s, from, leash.Renew)
 	err = cmd.Wait()
 	end.late = leash.Release() && ctx.Err() == nil
 	end.left = spawn.Members(cmd.Process.Pid)
@@ -123,8 +124,12 @@ func (w *workers) work(ctx context.Context, s *scenarios.Scenario, dir string) (
 	return end, err
 }
 
-// follow passes on what a worker tells, until it or the last of its children closes the pipe.
-func (w *workers) follow(s *scenarios.Scenario, from *os.File) (end ending) {
+// stride is how much virtual time further a worker must be to count as not hung. What turns in a circle may take a tiny step each time.
+const stride = time.Minute
+
+// follow passes on what a worker tells, until it or the last of its children closes the pipe, and calls further at each phase and stride.
+func (w *workers) follow(s *scenarios.Scenario, from io.Reader, further func()) (end ending) {
+	told := time.Duration(0)
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -137,8 +142,13 @@ func (w *workers) follow(s *scenarios.Scenario, from *os.File) (end ending) {
 			end.result = e.Result
 		case e.Progress != nil:
 			end.at = e.Progress.At
+			if end.at >= told+stride {
+				told = end.at
+				further()
+			}
 			w.events.Progress(*e.Progress)
 		default:
+			further()
 			end.phase = e.Phase
 			w.events.Phase(s.Name, e.Phase)
 		}

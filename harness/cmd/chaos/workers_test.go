@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -65,6 +66,21 @@ func playWorker(t *testing.T, kind string, patience time.Duration) (r ledger.Sce
 	return w.run(t.Context(), s, dir), dir
 }
 
+// TestOnlyAStrideIsFurther: a worker that takes ever smaller steps of virtual time counts as hung all the same.
+func TestOnlyAStrideIsFurther(t *testing.T) {
+	var told bytes.Buffer
+	enc := json.NewEncoder(&told)
+	require.NoError(t, enc.Encode(event{Phase: run.PhaseFaults}))
+	for _, at := range []time.Duration{time.Second, 59 * time.Second, time.Minute, time.Minute + time.Nanosecond, 119 * time.Second, 3 * time.Minute} {
+		require.NoError(t, enc.Encode(event{Progress: &run.Progress{Phase: run.PhaseFaults, At: at}}))
+	}
+	times := 0
+	w := &workers{events: run.Silent{}}
+	end := w.follow(&scenarios.Scenario{}, &told, func() { times++ })
+	require.Equal(t, 3, times, "the phase, the first minute and the third")
+	require.Equal(t, 3*time.Minute, end.at)
+}
+
 func TestAWorkerThatEnds(t *testing.T) {
 	r, _ := playWorker(t, "ends", spawn.Patience)
 	require.Equal(t, ledger.Pass, r.Verdict, "%+v", r)
@@ -92,7 +108,7 @@ func TestAWorkerThatHangsIsKilled(t *testing.T) {
 	r, dir := playWorker(t, "hangs", 2*time.Second)
 	require.Equal(t, ledger.Inconclusive, r.Verdict)
 	log := filepath.Join(dir, workerLog)
-	for _, want := range []string{"did not end within 2s of real time and was killed", `last seen in phase "drain" after 1m30s`, log, `--seed 7 --only "calm"`, "--patience"} {
+	for _, want := range []string{"got no further within 2s of real time and was killed", `last seen in phase "drain" after 1m30s`, log, `--seed 7 --only "calm"`, "--patience"} {
 		require.Contains(t, r.Says, want)
 	}
 	stacks, err := os.ReadFile(log)
