@@ -54,15 +54,18 @@ const fewestPartitions = 3
 // fill produces a backlog once for all drains of a run. Every batch is pinned to one partition, one after the other.
 func (s *stand) fill(ctx context.Context, p *pair, b backlog) error {
 	topic := b.topic()
-	if s.filled[topic] {
+	if s.filled[p.held(b)] {
 		return nil
 	}
 	if _, err := p.source.client.CreateTopic(ctx, wire.CreateTopic{Name: topic, Partitions: max(fewestPartitions, b.partitions)}); err != nil {
 		return fmt.Errorf("backlog: %w", err)
 	}
-	s.filled[topic] = true
+	s.filled[p.held(b)] = true
 	return b.produce(ctx, p.source, topic)
 }
+
+// held names a backlog on the source of a pair.
+func (p *pair) held(b backlog) string { return p.source.name + "/" + b.topic() }
 
 func (b backlog) produce(ctx context.Context, n *node, topic string) error {
 	batch := min(fillBatch, max(1, fillBytes/(b.size+256)))
@@ -82,7 +85,7 @@ func (b backlog) produce(ctx context.Context, n *node, topic string) error {
 
 // drop deletes a backlog that no later drain needs.
 func (s *stand) drop(ctx context.Context, p *pair, b backlog) error {
-	delete(s.filled, b.topic())
+	delete(s.filled, p.held(b))
 	return p.source.client.DeleteTopic(ctx, b.topic(), false)
 }
 
@@ -113,7 +116,12 @@ func (s *stand) drain(ctx context.Context, k copying) (copied, error) {
 	if err != nil {
 		return copied{}, err
 	}
-	if err = s.fill(ctx, p, k.of); err != nil {
+	return s.drainPair(ctx, p, k)
+}
+
+func (s *stand) drainPair(ctx context.Context, p *pair, k copying) (copied, error) {
+	err := s.fill(ctx, p, k.of)
+	if err != nil {
 		return copied{}, err
 	}
 	s.copies++

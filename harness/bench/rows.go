@@ -33,9 +33,14 @@ var goals = []goal{
 	{id: "PRF-11", what: "single produce with a remote child", against: "without", unit: "records/s", reach: 0.85},
 	{id: "PRF-12", what: "memory that 16 links to a dead target add", against: "held budget + 64 MiB", unit: "MiB", reach: 1, atMost: true, fixed: heldBudget + 64},
 	{id: "PRF-13", what: "CPU of 1,008 caught-up cursors", against: "2% of a core", unit: "%", reach: 1, atMost: true, fixed: 2},
+	{id: "PRF-14", what: "a virtual day of two clusters of three nodes", against: "5 real minutes", unit: "min", reach: 1, atMost: true, fixed: 5},
 	{id: rowAllNode, what: "allocations of the whole source per copied record", unit: "objects"},
 	{id: "PRF-16", what: "lag at 2,000 records/s, p99", against: "50 ms", unit: "ms", reach: 1, atMost: true, fixed: 50},
 	{id: "PRF-17", what: "topic create to first record", against: "0.25 s", unit: "s", reach: 1, atMost: true, fixed: 0.25},
+	{id: rowThreeDrain, what: "drain of three nodes, 3 partitions", against: "of one node", unit: "records/s", reach: 0.8},
+	{id: rowOther, what: "single produce through another node", against: "through the owner", unit: "records/s", reach: 0.7},
+	{id: rowLeader, what: "metadata writes after the leader's death", against: "3 s", unit: "s", reach: 1, atMost: true, fixed: 3},
+	{id: rowMove, what: "partitions of a member that leaves", against: "a copy of its files", unit: "bytes/s", reach: 0.5},
 	{id: rowIdle, what: "memory of an idle node", unit: "MiB"},
 }
 
@@ -64,6 +69,11 @@ var measurements = []measurement{
 	{rows: []string{"PRF-13"}, once: true, run: single("PRF-13", (*stand).caughtUp)},
 	{rows: []string{"PRF-16"}, run: single("PRF-16", (*stand).lag)},
 	{rows: []string{"PRF-17"}, run: single("PRF-17", (*stand).first)},
+	{rows: []string{rowThreeDrain}, run: measureThree},
+	{rows: []string{rowOther}, run: measureOther},
+	{rows: []string{rowLeader}, run: single(rowLeader, (*stand).withoutLeader)},
+	{rows: []string{rowMove}, run: measureMove},
+	{rows: []string{"PRF-14"}, once: true, run: single("PRF-14", (*stand).day)},
 	{rows: []string{rowIdle}, run: single(rowIdle, (*stand).idle)},
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -54,8 +53,9 @@ type stand struct {
 	round    int
 
 	pair    *pair           // started when first needed
+	three   *several        // the same
 	far     *delayLine      // to the target of the pair
-	filled  map[string]bool // backlogs that are there, by topic
+	filled  map[string]bool // backlogs that are there, by node and topic
 	remotes int             // of drainLinks, that are there
 	copies  int             // names topics apart
 
@@ -146,24 +146,30 @@ func (s *stand) port() (string, error) {
 // settings are a node's, by section.
 type settings map[string]map[string]any
 
-// start runs a node and waits until it is ready.
+// start runs a node of its own and waits until it is ready.
 func (s *stand) start(ctx context.Context, name string, more settings) (*node, error) {
-	var addrs [4]string
-	for i := range addrs {
-		var err error
-		if addrs[i], err = s.port(); err != nil {
-			return nil, err
-		}
+	p, err := s.place(name)
+	if err != nil {
+		return nil, err
 	}
-	n := &node{addr: addrs[0]}
+	n, err := s.launch(p, clusterKey(), more)
+	if err != nil {
+		return nil, err
+	}
+	return n, n.ready(ctx)
+}
+
+// launch runs a node, which is not ready yet.
+func (s *stand) launch(p placed, key string, more settings) (*node, error) {
+	n := &node{addr: p.api}
 	web := map[string]any{"addr": n.addr}
 	if s.o.Profile != "" {
-		n.pprof = addrs[3]
+		n.pprof = p.pprof
 		web["pprof_addr"] = n.pprof
 	}
 	c := settings{
-		"http": web, "storage": {"data_dir": s.path(name)},
-		"cluster": {"node_id": name, "addr": addrs[1], "rpc_addr": addrs[2]},
+		"http": web, "storage": {"data_dir": s.path(p.name)},
+		"cluster": {"node_id": p.name, "addr": p.raft, "rpc_addr": p.rpc},
 	}
 	scheme := "http://"
 	for section, values := range more {
@@ -172,7 +178,7 @@ func (s *stand) start(ctx context.Context, name string, more settings) (*node, e
 				c[section] = map[string]any{}
 			}
 			c[section][k] = v
-			if k == "tls_cert_file" {
+			if k == "tls_cert_file" && section == "http" {
 				scheme = "https://"
 			}
 		}
@@ -181,20 +187,18 @@ func (s *stand) start(ctx context.Context, name string, more settings) (*node, e
 	if err != nil {
 		return nil, err
 	}
-	file := s.path(name + ".json")
+	file := s.path(p.name + ".json")
 	if err = os.WriteFile(file, body, 0o600); err != nil {
 		return nil, err
 	}
-	var key [32]byte
-	_, _ = rand.Read(key[:]) // never fails
-	env := append(childEnv(), "NARAD_ADMIN_PASSWORD="+s.password, "NARAD_CLUSTER_SECRET="+base64.StdEncoding.EncodeToString(key[:]))
-	n.process, err = s.spawn.launch(name, s.path(name+".log"), env, []string{s.o.Narad, "serve", "--config", file}, nil)
+	env := append(childEnv(), "NARAD_ADMIN_PASSWORD="+s.password, "NARAD_CLUSTER_SECRET="+key)
+	n.process, err = s.spawn.launch(p.name, s.path(p.name+".log"), env, []string{s.o.Narad, "serve", "--config", file}, nil)
 	if err != nil {
 		return nil, err
 	}
 	s.nodes = append(s.nodes, n)
 	n.client = client.New(client.Options{BaseURL: scheme + n.addr, User: adminUser, Password: s.password, HTTP: s.http})
-	return n, n.ready(ctx)
+	return n, nil
 }
 
 func (n *node) ready(ctx context.Context) error {
@@ -274,9 +278,12 @@ func (s *stand) linkSource(ctx context.Context, name string, targets ...string) 
 	if err != nil {
 		return nil, err
 	}
-	return s.start(ctx, name, settings{
-		"remotes": {"allowed_ports": ports, "allow_addresses": []string{host}, "api_hop_encrypted": true},
-	})
+	return s.start(ctx, name, settings{"remotes": remotesAt(ports)})
+}
+
+// remotesAt are the settings of a node whose remotes may be on these ports of this machine.
+func remotesAt(ports []int) map[string]any {
+	return map[string]any{"allowed_ports": ports, "allow_addresses": []string{host}, "api_hop_encrypted": true}
 }
 
 func (s *stand) remote(ctx context.Context, n *node, password string, r wire.CreateRemote) error {
