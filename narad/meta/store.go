@@ -59,6 +59,10 @@ type Store struct {
 // singleVoter is the election timing of a cluster of one: nobody else can lead, so there is nothing to wait for.
 const singleVoter = 50 * time.Millisecond
 
+// recentEntries is how many of the last log entries are kept in memory: a leader looks its last one up with each message to each follower, some
+// twenty times a second while nothing happens.
+const recentEntries = 64
+
 // Open opens the replica of this node and starts Raft. It returns before there is a leader.
 func Open(o Options) (*Store, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
@@ -95,8 +99,12 @@ func start(o Options, bolt *raftboltdb.BoltStore) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	recent, err := raft.NewLogCache(recentEntries, logs{bolt})
+	if err != nil {
+		return nil, err
+	}
 	transport := s.transport(o)
-	s.raft, err = raft.NewRaft(conf, s.fsm, logs{bolt}, bolt, snaps, transport)
+	s.raft, err = raft.NewRaft(conf, s.fsm, recent, bolt, snaps, transport)
 	if err != nil {
 		if c, ok := transport.(raft.WithClose); ok {
 			err = errors.Join(err, c.Close()) // it accepts connections already
