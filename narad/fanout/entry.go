@@ -136,11 +136,11 @@ func (r *Runner) open(e *entry, log *slog.Logger) (*cursor, error) {
 	id := s.identity()
 	src := &source{
 		part: part, partition: s.partition, pool: &r.pool, now: r.o.Now, delay: time.Duration(s.child.FanoutDelayMS) * time.Millisecond,
-		bounds: bounds{r.o.MaxRecords, r.o.MaxBytes, r.o.Linger},
+		bounds: bounds{records: r.o.MaxRecords, bytes: r.o.MaxBytes, linger: r.o.Linger},
 	}
 	if link := s.child.Remote; link != nil {
 		src.lanes = max(1, link.Lanes)
-		src.bounds = bounds{records: src.lanes * laneRecords, bytes: src.lanes * laneBytes}
+		src.bounds = bounds{records: src.lanes * laneRecords, bytes: src.lanes * laneBytes, apart: r.o.Linger}
 	}
 	file, kept, verdict, err := openPosition(r.o.FS, fileName(r.o.Store.Dir(s.parent.ID, s.partition), s.child.Name))
 	if err != nil {

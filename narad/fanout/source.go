@@ -21,10 +21,13 @@ const (
 	keepAhead = time.Second
 )
 
-// bounds of a slab. linger is how long a slab that is not full waits for more; 0 for a remote child.
+// bounds of a slab.
 type bounds struct {
 	records, bytes int
-	linger         time.Duration
+	linger         time.Duration // how long a local child's slab that is not full waits for more after it began; 0 for a remote child
+	// apart is how long after the slab before it a slab of a remote child that keeps up is taken, so that a steady trickle does not cost a request
+	// and two syncs a record. The first record after a pause goes at once, and a backlog waits for nothing. 0 for a local child.
+	apart time.Duration
 }
 
 // source reads the parent partition for one cursor: slabs, read ahead, the delay gate.
@@ -36,6 +39,9 @@ type source struct {
 	now       func() time.Time // the wall clock, which due times follow (DEC-40)
 	bounds    bounds
 	pool      *sync.Pool // of *partition.Slab, shared by all cursors, so that an idle cursor holds none
+
+	began  time.Time // when the last slab was taken
+	behind bool      // it left records that were there
 
 	mu       sync.Mutex // guards the two below: the commit time of a record that was seen lately
 	headAt   int64
@@ -95,9 +101,9 @@ func (s *source) commitTime(offset int64) (int64, bool) {
 	return mem.Records[0].CommitMS, true
 }
 
-// startAhead reads the slab after the one that ships now.
+// startAhead reads the slab after the one that ships now, when that one left records.
 func (s *source) startAhead(from int64) {
-	if s.part.HighWatermark() <= from {
+	if s.part.HighWatermark() <= from || s.bounds.apart > 0 && !s.behind {
 		return
 	}
 	ch := make(chan *Slab)
@@ -120,13 +126,19 @@ func (s *source) startAhead(from int64) {
 
 // take returns the slab at from, read ahead or read now.
 func (s *source) take(from int64) (*Slab, error) {
-	if slab := s.takeAhead(); slab != nil {
-		if s.aheadFrom == from {
-			return slab, nil
-		}
+	slab := s.takeAhead()
+	if slab != nil && s.aheadFrom != from {
 		slab.giveBack()
+		slab = nil
 	}
-	return s.read(from)
+	var err error
+	if slab == nil {
+		slab, err = s.read(from)
+	}
+	if slab != nil {
+		s.began, s.behind = time.Now(), s.part.HighWatermark() > slab.Next
+	}
+	return slab, err
 }
 
 func (s *source) takeAhead() *Slab {
@@ -160,23 +172,27 @@ func (s *source) await(ctx context.Context, from int64, interrupt <-chan error) 
 		}
 	}
 	if s.bounds.linger > 0 && s.delay == 0 && idle {
-		if err := s.linger(ctx, from); err != nil {
+		if err := s.fill(ctx, from, time.Now().Add(s.bounds.linger), nil); err != nil {
+			return err
+		}
+	}
+	if s.bounds.apart > 0 && s.delay == 0 && !s.behind {
+		if err := s.fill(ctx, from, s.began.Add(s.bounds.apart), interrupt); err != nil {
 			return err
 		}
 	}
 	return s.awaitDue(ctx, from, interrupt)
 }
 
-// linger gives a slab that just began the time to fill.
-func (s *source) linger(ctx context.Context, from int64) error {
-	end := time.Now().Add(s.bounds.linger)
+// fill gives a slab the time until end to become as long as it may be.
+func (s *source) fill(ctx context.Context, from int64, end time.Time, interrupt <-chan error) error {
 	for {
 		grown := s.part.Grown()
 		left := time.Until(end)
 		if left <= 0 || s.part.HighWatermark()-from >= int64(s.bounds.records) {
 			return nil
 		}
-		if err := sleepUntil(ctx, grown, left, nil); err != nil {
+		if err := sleepUntil(ctx, grown, left, interrupt); err != nil {
 			return err
 		}
 	}
