@@ -75,10 +75,10 @@ func TestALeaderIsKilledBetweenCommitAndLine(t *testing.T) {
 		go func() {
 			time.Sleep(time.Second)
 			far := r.Remote()
-			_, err := other.Client().Remotes().Create(client.WithRequestID(t.Context(), request), wire.CreateRemote{
+			_, failed := other.Client().Remotes().Create(client.WithRequestID(t.Context(), request), wire.CreateRemote{
 				Name: "b", URL: far.URL, CAPEM: far.CAPEM, Username: "somebody", Password: "c4n4ry-p4ssw0rd-of-24-and-more",
 			})
-			answer <- err
+			answer <- failed
 		}()
 		line, err = do()
 		require.NoError(t, err)
