@@ -62,16 +62,11 @@ func (s *seat) origin(w *write) meta.Origin {
 
 // FollowTrail writes the lines that leaders of earlier terms owe, each time this node comes to lead (DEC-13). It returns when ctx ends.
 func (s *Service) FollowTrail(ctx context.Context) error {
-	var settled uint64 // the newest term for which it is done
 	for ctx.Err() == nil {
 		moved := s.o.Raft.LeaderMoved()
 		var again <-chan time.Time
-		if s.o.Raft.IsLeader() {
-			term, ok := s.seat.replay(ctx, settled)
-			settled = max(settled, term)
-			if !ok {
-				again = time.After(replayAgain)
-			}
+		if s.o.Raft.IsLeader() && !s.seat.replay(ctx) {
+			again = time.After(replayAgain)
 		}
 		select {
 		case <-moved:
@@ -82,15 +77,12 @@ func (s *Service) FollowTrail(ctx context.Context) error {
 	return nil
 }
 
-// replay writes what earlier terms than the present one owe, once everything of theirs is applied here, and returns the present one. It is not
-// ok when this node's lead could not be confirmed.
-func (s *seat) replay(ctx context.Context, settled uint64) (term uint64, ok bool) {
-	term = s.o.Raft.Term()
-	if term <= settled {
-		return settled, true
-	}
+// replay writes what earlier terms than the present one owe, once everything of theirs is applied here. It is false, and nothing is written,
+// when this node's lead of one term could not be confirmed.
+func (s *seat) replay(ctx context.Context) bool {
+	term := s.o.Raft.Term()
 	if err := s.o.Raft.Barrier(ctx); err != nil || s.o.Raft.Term() != term {
-		return settled, false
+		return false
 	}
 	for _, w := range s.o.State.Trail() {
 		if w.Term >= term || w.Written || s.trail.has(w.Index) {
@@ -100,7 +92,7 @@ func (s *seat) replay(ctx context.Context, settled uint64) (term uint64, ok bool
 			s.trail.note(w.Index)
 		}
 	}
-	return term, true
+	return true
 }
 
 // writeTrace writes the lines of an entry as they stand in the trail, and tells whether all of them are in the log.
