@@ -152,6 +152,7 @@ func TestApplies(t *testing.T) {
 		"no stream":      &Toxic{Toxic: cluster.Latency("", "", time.Second)},
 		"slow close up":  &Toxic{Toxic: cluster.SlowClose("", cluster.Upstream, time.Second)},
 		"idle slicer":    &Toxic{Toxic: cluster.Slicer("", cluster.Upstream, 10, 0)},
+		"unaudited":      &Process{Kind: Kill, Node: "source-1", Unaudited: true}, // a process has no hook
 		"part of a flow": &Toxic{Toxic: cluster.Toxic{Type: "reset_peer", Stream: cluster.Upstream, Toxicity: 0.5}},
 	} {
 		require.Error(t, f.Applies(rig), name)

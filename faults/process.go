@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"narad.example/harness/cluster"
+	"narad.example/harness/ledger"
 )
 
 // Kinds of a fault on a node.
@@ -26,6 +27,9 @@ type Process struct {
 	Node  string
 	Stay  bool          // kill and stop: the node stays down, a start elsewhere brings it back
 	Slow  time.Duration // how long the node stands still once it is started
+
+	Unaudited bool                      // kill: not before the node has committed a remote write, and then before its audit line
+	Dying     func(ctx context.Context) // called right before such a kill
 }
 
 // Name is the label, or what the fault is.
@@ -38,6 +42,9 @@ func (p *Process) Applies(rig cluster.Rig) error {
 	n, err := rig.Node(p.Node)
 	if err != nil {
 		return err
+	}
+	if _, can := n.(cluster.Unaudited); p.Unaudited && !can {
+		return fmt.Errorf("%w: a kill between a commit and its audit line", cluster.ErrUnsupported)
 	}
 	switch p.Kind {
 	case Kill, Stop, Restart, Pause:
@@ -61,6 +68,9 @@ func (p *Process) Inject(ctx context.Context, rig cluster.Rig, _ *rand.Rand) (bo
 		return false, nil, err
 	}
 	begin := time.Now()
+	if p.Unaudited {
+		return p.unaudited(ctx, n)
+	}
 	switch p.Kind {
 	case Kill:
 		err = n.Kill(ctx)
@@ -81,6 +91,22 @@ func (p *Process) Inject(ctx context.Context, rig cluster.Rig, _ *rand.Rand) (bo
 	landed, e := p.gone(ctx, n)
 	e["took_ms"] = ms(time.Since(begin))
 	return landed, e, nil
+}
+
+// commitLimit is how long an unaudited kill waits for the write that it is meant for.
+const commitLimit = 30 * time.Second
+
+// unaudited shows which change the node committed last: its line is owed by the others.
+func (p *Process) unaudited(ctx context.Context, n cluster.Node) (bool, Evidence, error) {
+	soon, cancel := context.WithTimeout(ctx, commitLimit)
+	defer cancel()
+	request, index, err := n.(cluster.Unaudited).KillUnaudited(soon, p.Dying)
+	if err != nil {
+		return false, nil, err
+	}
+	landed, e := p.gone(ctx, n)
+	e[ledger.CommittedRequest], e[ledger.CommittedIndex] = request, index
+	return landed && request != "", e, nil
 }
 
 // gone measures a node that must have ended.

@@ -20,13 +20,15 @@ type Spec struct {
 
 	Disk        cluster.DiskFault         // of a disk; its Kind may be empty, it is the kind
 	Step, Drift time.Duration             // of a clock
-	Dying       func(ctx context.Context) // called before each loss of power, and before the stops of a config
+	Dying       func(ctx context.Context) // called before each loss of power, the stops of a config, and an unaudited kill
 
-	Face    string         // of tls
-	Answers []string       // of dns
-	Slow    time.Duration  // of kill, stop, start, restart: how long the started node stands still
-	Parted  cluster.Cut    // of part
-	Set     map[string]any // of config
+	Face    string        // of tls
+	Answers []string      // of dns
+	Slow    time.Duration // of kill, stop, start, restart: how long the started node stands still
+	Parted  cluster.Cut   // of part
+
+	Unaudited bool           // of kill
+	Set       map[string]any // of config
 }
 
 // Row is one fault of the table.
@@ -95,5 +97,5 @@ func power(s Spec) Fault {
 }
 
 func process(s Spec) Fault {
-	return &Process{Label: s.Label, Kind: s.Kind, Node: s.Node, Stay: s.Stay, Slow: s.Slow}
+	return &Process{Label: s.Label, Kind: s.Kind, Node: s.Node, Stay: s.Stay, Slow: s.Slow, Unaudited: s.Unaudited, Dying: s.Dying}
 }

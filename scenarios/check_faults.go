@@ -242,6 +242,7 @@ func (c *checker) onNode(f *Fault, path string, down map[string]bool) {
 	if f.Slow > 0 && (!f.Kills() && f.Start == "" || f.losesPower()) {
 		c.say(path+".slow", "is for kill, stop, start, restart and rolling")
 	}
+	c.unaudited(f, path)
 	if f.Disk != nil || f.Clock != nil || f.Config != nil {
 		c.disk(f, path, down)
 		c.clock(f, path)

@@ -34,6 +34,19 @@ func (c *checker) simOnly(path, what string) {
 	}
 }
 
+// unaudited is of a node of the source, where remote writes are made.
+func (c *checker) unaudited(f *Fault, path string) {
+	if !f.Unaudited {
+		return
+	}
+	c.simOnly(path+".unaudited", "a node can be killed between a commit and its audit line")
+	if f.Kill == "" {
+		c.say(path+".unaudited", "is for kill")
+	} else if !strings.HasPrefix(f.Kill, "source") {
+		c.say(path+".unaudited", "remote writes are made on the source: kill its leader")
+	}
+}
+
 func (c *checker) disk(f *Fault, path string, down map[string]bool) {
 	d := f.Disk
 	if d == nil {

@@ -147,6 +147,9 @@ type Fault struct {
 	Silent  bool     `yaml:"silent,omitempty"`
 	Carries string   `yaml:"carries,omitempty" enum:"all,raft,rpc"` // what is cut between nodes
 	Kill    string   `yaml:"kill,omitempty"`
+
+	Unaudited bool `yaml:"unaudited,omitempty"` // of a kill: not before the node has committed a remote write, and then before its audit line
+
 	Stop    string   `yaml:"stop,omitempty"` // graceful
 	Restart string   `yaml:"restart,omitempty"`
 	Rolling string   `yaml:"rolling,omitempty" enum:"source,target"` // restarts the nodes of a side one after the other

@@ -34,6 +34,8 @@ func TestMistakesOfFaultsInAClusterAreNamed(t *testing.T) {
 		"every for good":  {"{at: 1s, every: 2s, times: 2, kill: source-1}", `faults[0].every: is for faults with a for`},
 		"too many":        {"{at: 1s, for: 1s, every: 3s, times: 4, kill: source-1}", `faults[0].times: the load ends at 10s`},
 		"slow pause":      {"{at: 1s, for: 1s, slow: 1s, pause: source-1}", `faults[0].slow: is for kill, stop, start, restart and rolling`},
+		"unaudited stop":  {"{at: 1s, for: 1s, stop: source leader, unaudited: true}", `faults[0].unaudited: is for kill`},
+		"unaudited there": {"{at: 1s, for: 1s, kill: target leader, unaudited: true}", `faults[0].unaudited: remote writes are made on the source`},
 		"no side":         {"{at: 1s, rolling: source-1}", `faults[0].rolling: "source-1" is unknown; allowed: source, target`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,6 +46,8 @@ func TestMistakesOfFaultsInAClusterAreNamed(t *testing.T) {
 	}
 	_, err := Parse("x.yaml", []byte(good+"faults:\n  - {at: 1s, for: 1s, between: [source-1, target], cut: true}\n"))
 	require.ErrorContains(t, err, "simulation alone")
+	_, err = Parse("x.yaml", []byte(good+"faults:\n  - {at: 1s, for: 1s, kill: source-1, unaudited: true}\n"))
+	require.ErrorContains(t, err, "faults[0].unaudited: a node can be killed between a commit and its audit line in the simulation alone")
 }
 
 // covers: HAR-04
@@ -56,6 +60,7 @@ func TestFaultsInAClusterGetNamesOfTheirOwn(t *testing.T) {
   - {at: 1s, for: 1s, between: [source-1, target], cut: true}
   - {at: 2s, restart: source-3}
   - {at: 2s, rolling: target, slow: 3s}
+  - {at: 7s, for: 1s, kill: source leader, unaudited: true}
 `))
 	require.NoError(t, err)
 	var names []string
@@ -65,10 +70,11 @@ func TestFaultsInAClusterGetNamesOfTheirOwn(t *testing.T) {
 	require.Equal(t, []string{
 		"kill on source leader at 1s", "kill on source leader at 3s", "kill on source leader at 5s", "cut on source-1<>source at 1s",
 		"cut on source-1>source-2 raft silent at 1s", "cut on target owner of orders/2<>target at 1s", "cut on source-1<>target at 1s",
-		"restart on source-3 at 2s", "rolling on target at 2s",
+		"restart on source-3 at 2s", "rolling on target at 2s", "kill on source leader at 7s",
 	}, names)
 	require.Equal(t, defaultDown, s.Faults[7].For)
 	require.Equal(t, "all", s.Faults[3].Carries)
+	require.True(t, s.Faults[9].Unaudited)
 	require.True(t, s.Faults[3].Parts())
 	written, err := Marshal(s)
 	require.NoError(t, err)

@@ -65,6 +65,13 @@ type Mover interface {
 	Move(ctx context.Context, topic string, partition int, to string) error
 }
 
+// Unaudited is a node that can be killed between the commit of a remote write that it leads and its audit line (DEC-13).
+type Unaudited interface {
+	// KillUnaudited waits for the node's next such commit, calls dying and kills the node. It returns the request behind the change and its
+	// Raft index; an error when none came before ctx ended, and then the node lives.
+	KillUnaudited(ctx context.Context, dying func(ctx context.Context)) (requestID string, index uint64, err error)
+}
+
 // Answers of a name that are no address.
 const (
 	AnswerTruth   = "truth"    // the address that it has

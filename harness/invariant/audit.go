@@ -10,10 +10,11 @@ import (
 
 // audit is HAR-08 with DEC-36: each answered admin request has exactly one ingress line; each committed change of the remote plane one leader
 // line with the same request ID, which replayed lines may stand in for or repeat; a request without an answer may lack its ingress line; leader
-// lines follow the Raft index in one node's log, and what was asked later has the higher index.
+// lines follow the Raft index in one node's log, and what was asked later has the higher index. A change that is known to be committed, because its
+// leader was killed right then, has its line although nobody was told (DEC-13).
 func audit(s *ledger.Scenario) *finding {
 	f := &finding{promise: "every admin request is in the audit trail"}
-	if missing := s.Lacks(ledger.FactsName, ledger.OperationsName, ledger.AuditName); missing != "" {
+	if missing := s.Lacks(ledger.FactsName, ledger.OperationsName, ledger.AuditName, ledger.FaultsName); missing != "" {
 		return f.lack("%s", missing)
 	}
 	if !s.Facts.LogsRead {
@@ -28,13 +29,13 @@ func audit(s *ledger.Scenario) *finding {
 		}
 	}
 	judged := 0
-	known := map[string]bool{}
+	known := map[string]*ledger.Operation{}
 	for i := range s.Operations {
 		o := &s.Operations[i]
 		if o.Kind != ledger.KindAdmin || o.Action == "" {
 			continue
 		}
-		known[o.RequestID] = true
+		known[o.RequestID] = o
 		if o.Outcome == ledger.Unknown || o.Status == 401 {
 			continue
 		}
@@ -42,16 +43,44 @@ func audit(s *ledger.Scenario) *finding {
 		auditOf(f, o, ingress[o.RequestID], leader[o.RequestID])
 	}
 	for id, lines := range leader {
-		if !known[id] && len(ingress[id]) == 0 && !slices.ContainsFunc(lines, func(l ledger.AuditLine) bool { return l.Replayed }) {
+		if known[id] == nil && len(ingress[id]) == 0 && !slices.ContainsFunc(lines, func(l ledger.AuditLine) bool { return l.Replayed }) {
 			f.breaks(id, "a leader line of %s names request %s, which nobody made", lines[0].Event, id)
 		}
 	}
+	left := auditLeft(s, f, known, leader)
 	auditOrder(s, f, leader)
 	if judged == 0 {
 		f.lack("no admin request was answered")
 	}
 	f.looked = fmt.Sprintf("%d answered requests, %d lines", judged, len(s.Audit))
+	if left > 0 {
+		f.looked += fmt.Sprintf(", %d changes whose leader died before the line", left)
+	}
 	return f
+}
+
+// auditLeft asks for the line of each change whose leader was killed between commit and line, and returns how many there were.
+func auditLeft(s *ledger.Scenario, f *finding, known map[string]*ledger.Operation, leader map[string][]ledger.AuditLine) (left int) {
+	for i := range s.Faults {
+		killed := &s.Faults[i]
+		id, _ := killed.Evidence[ledger.CommittedRequest].(string)
+		index, _ := killed.Evidence[ledger.CommittedIndex].(float64)
+		if id == "" {
+			continue
+		}
+		left++
+		found := slices.ContainsFunc(leader[id], func(l ledger.AuditLine) bool {
+			return l.Outcome == "committed" && l.Index == uint64(index) && (known[id] == nil || l.Event == known[id].Action)
+		})
+		if !found {
+			what := "a change"
+			if o := known[id]; o != nil {
+				what = o.Action + " of " + o.Target
+			}
+			f.breaks(id, "%s (request %s) was committed at index %.0f when its leader %s was killed, and no node has its leader line", what, id, index, killed.On)
+		}
+	}
+	return left
 }
 
 func auditOf(f *finding, o *ledger.Operation, ingress, leader []ledger.AuditLine) {

@@ -66,6 +66,48 @@ func TestAudit(t *testing.T) {
 	expect(t, audit, s, ledger.Pass, "2 answered requests")
 }
 
+// A change that was committed when its leader was killed has its line, whoever writes it, although the admin was told that it is unknown.
+//
+// covers: HAR-08
+func TestAuditAsksForTheLineOfADeadLeader(t *testing.T) {
+	left := func() *ledger.Scenario {
+		s := audited()
+		s.Operations = append(s.Operations, ledger.Operation{
+			At: 40, Done: 42, Kind: ledger.KindAdmin, Action: "remote_child.pause", Target: "orders-to-b", RequestID: "r4", Outcome: ledger.Refused, Status: 503,
+		})
+		s.Faults = append(s.Faults, ledger.Fault{Name: "kill", Kind: "kill", On: "source-2", Landed: true, Evidence: map[string]any{
+			ledger.CommittedRequest: "r4", ledger.CommittedIndex: float64(12), // as JSON gives it back
+		}})
+		s.Audit = append(s.Audit,
+			ledger.AuditLine{Node: "source-1", Event: "remote_child.pause", Outcome: "unknown", Status: 503, RequestID: "r4", Stage: "ingress"},
+			ledger.AuditLine{Node: "source-3", Event: "remote_child.pause", Outcome: "committed", RequestID: "r4", Stage: "leader", Index: 12, Replayed: true})
+		return s
+	}
+	expect(t, audit, left(), ledger.Pass, "4 answered requests, 7 lines, 1 changes whose leader died before the line")
+
+	const lost = "remote_child.pause of orders-to-b (request r4) was committed at index 12 when its leader source-2 was killed, and no node has its leader line"
+	s := left()
+	s.Audit = s.Audit[:6]
+	expect(t, audit, s, ledger.Fail, lost)
+	for _, other := range []func(l *ledger.AuditLine){
+		func(l *ledger.AuditLine) { l.Index = 11 },
+		func(l *ledger.AuditLine) { l.Event = "remote_child.resume" },
+		func(l *ledger.AuditLine) { l.Outcome = "unknown" },
+	} {
+		s = left()
+		other(&s.Audit[6])
+		expect(t, audit, s, ledger.Fail, lost)
+	}
+
+	s = left() // nobody was answered, since the node that was asked is the one that died
+	s.Operations[7].Outcome, s.Operations[7].Status = ledger.Unknown, 0
+	s.Audit = append(s.Audit[:5], s.Audit[6])
+	expect(t, audit, s, ledger.Pass, "")
+	s.Audit = s.Audit[:5]
+	expect(t, audit, s, ledger.Fail, lost)
+	expect(t, audit, lacking(left(), ledger.FaultsName), ledger.Inconclusive, "faults.jsonl: absent")
+}
+
 // covers: HAR-08
 func TestAuditInconclusive(t *testing.T) {
 	expect(t, audit, lacking(audited(), ledger.AuditName), ledger.Inconclusive, "absent")

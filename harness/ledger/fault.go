@@ -11,6 +11,12 @@ type Fault struct {
 	Evidence map[string]any `json:"evidence,omitempty"`
 }
 
+// Members of the evidence of a kill between the commit of a remote write and its audit line: the request and its Raft index.
+const (
+	CommittedRequest = "committed_request"
+	CommittedIndex   = "committed_index"
+)
+
 // Sample is one look at a link or at a node (links.jsonl). One with a Child is an entry of the children listing, asked of
 // Node; one without is what Node itself reported: its backlog and its metrics.
 type Sample struct {

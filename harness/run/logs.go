@@ -52,7 +52,7 @@ func readLog(node string, epoch time.Time, log []byte) (audit []ledger.AuditLine
 				Node: node, At: l.Time.Sub(epoch).Milliseconds(), Event: l.Event, Actor: l.Actor, Target: l.Target, Outcome: l.Outcome,
 				Status: l.Status, RequestID: l.RequestID, Stage: "ingress", Index: l.Index, Replayed: l.Replayed,
 			}
-			if l.Status == 0 && (l.Outcome == "committed" || l.Outcome == "refused") {
+			if l.Status == 0 { // an ingress line names the status that was answered
 				a.Stage = "leader"
 			}
 			audit = append(audit, a)

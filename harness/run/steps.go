@@ -43,7 +43,7 @@ func (p *play) step(ctx context.Context, st scenarios.Step) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	source := anyRunning(p.sources())
+	source := p.asked()
 	i := slices.IndexFunc(p.s.Links, func(l scenarios.Link) bool { return l.Child == st.Link })
 	var l scenarios.Link
 	if i >= 0 {

@@ -66,7 +66,10 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 	p.activate(name, true)
 	defer p.activate(name, false)
 	ends := spec.Kind == faults.Kill || spec.Kind == faults.Stop || spec.Kind == faults.Restart
-	if ends {
+	if f.Unaudited {
+		p.doom(node, true)
+		defer p.doom(node, false)
+	} else if ends {
 		p.beforeDeath(ctx, node, spec.Kind != faults.Kill)
 	}
 	if f.For <= 0 && (ends || spec.Kind == faults.Start) {
@@ -92,6 +95,28 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 		p.closeOpen(node)
 	}
 	p.record(line)
+}
+
+// doom marks a node that dies of its next remote write, and so could not answer it.
+func (p *play) doom(node string, on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doomed = slices.DeleteFunc(p.doomed, func(n string) bool { return n == node })
+	if on {
+		p.doomed = append(p.doomed, node)
+	}
+}
+
+// asked is the node of the source that an admin's step goes to: one that runs and is not doomed, as far as there is one.
+func (p *play) asked() cluster.Node {
+	all := p.sources()
+	p.mu.Lock()
+	spared := slices.DeleteFunc(slices.Clone(all), func(n cluster.Node) bool { return slices.Contains(p.doomed, n.Name()) })
+	p.mu.Unlock()
+	if i := slices.IndexFunc(spared, cluster.Node.Running); i >= 0 {
+		return spared[i]
+	}
+	return anyRunning(all)
 }
 
 // turn is held by the one fault that ends or starts a node now.
@@ -122,7 +147,7 @@ func faultSpec(f scenarios.Fault) faults.Spec {
 	if c := f.Clock; c != nil {
 		s.Step, s.Drift = c.Step.D(), c.Drift.D()
 	}
-	s.Face, s.Answers = f.TLS, f.DNS
+	s.Face, s.Answers, s.Unaudited = f.TLS, f.DNS, f.Unaudited
 	if c := f.Config; c != nil {
 		s.Set = c.Set
 	}

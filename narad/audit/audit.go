@@ -49,8 +49,9 @@ func New(l *slog.Logger) *Log {
 	return &Log{handler: l.With("component", "audit").Handler()}
 }
 
-// Write writes one line, whatever level the log has: it hands the record to the handler without asking whether the level is on.
-func (l *Log) Write(ctx context.Context, line Line) {
+// Write writes one line, whatever level the log has: it hands the record to the handler without asking whether the level is on. It is
+// false when the log's writer refused the line.
+func (l *Log) Write(ctx context.Context, line Line) bool {
 	rec := slog.NewRecord(time.Now(), slog.LevelInfo, "audit", 0)
 	rec.AddAttrs(slog.String("event", line.Event), slog.String("actor", line.Actor), slog.String("target", line.Target),
 		slog.String("outcome", line.Outcome))
@@ -61,7 +62,9 @@ func (l *Log) Write(ctx context.Context, line Line) {
 	rec.AddAttrs(line.Extra...)
 	if err := l.handler.Handle(ctx, rec); err != nil {
 		l.lost.Add(1)
+		return false
 	}
+	return true
 }
 
 // Lost counts the lines that the log's writer refused; there is nowhere else to say so.

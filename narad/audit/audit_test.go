@@ -18,7 +18,7 @@ func TestLineIsWrittenAtAnyLevel(t *testing.T) {
 		Event: "remote.create", Actor: "admin", Target: "berlin", Outcome: OK, Status: 201, RequestID: "00112233aabbccdd",
 		Extra: []slog.Attr{slog.Bool("force", true)},
 	})
-	l.Write(t.Context(), Line{Event: "remote.create", Actor: "admin", Target: "berlin", Outcome: Committed, RequestID: "00112233aabbccdd"})
+	require.True(t, l.Write(t.Context(), Line{Event: "remote.create", Actor: "admin", Target: "berlin", Outcome: Committed, RequestID: "00112233aabbccdd"}))
 	d := json.NewDecoder(&out)
 	var first, second map[string]any
 	require.NoError(t, d.Decode(&first))
@@ -39,6 +39,6 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
 func TestLostLinesAreCounted(t *testing.T) {
 	l := New(slog.New(slog.NewJSONHandler(full{}, nil)))
-	l.Write(t.Context(), Line{Event: "topic.create"})
+	require.False(t, l.Write(t.Context(), Line{Event: "topic.create"}))
 	require.EqualValues(t, 1, l.Lost())
 }

@@ -15,7 +15,10 @@ const Retry = "topic changed since it was read; try again"
 //
 // The rules here are the last word, on the state as it is when the entry is applied; packages in front check the same things
 // earlier to give a better text. They must depend on nothing but the state and the entry: every replica comes to the same end.
-func (s *State) Apply(index uint64, e Entry) error {
+func (s *State) Apply(index uint64, e Entry) error { return s.ApplyIn(0, index, e) }
+
+// ApplyIn is Apply of an entry that was proposed in a term of Raft, which the trail keeps (DEC-13).
+func (s *State) ApplyIn(term, index uint64, e Entry) error {
 	txn := s.db.Txn(true)
 	defer txn.Abort() // does nothing after Commit
 	if err := apply(tx{txn}, e); err != nil {
@@ -25,6 +28,7 @@ func (s *State) Apply(index uint64, e Entry) error {
 		}
 		return err
 	}
+	tx{txn}.trace(index, term, e)
 	txn.Commit()
 	s.advance(index, touchesRemotes(e))
 	return nil

@@ -8,6 +8,9 @@
 // An entry that this release cannot apply stops the replica for good (Failed) instead of being skipped, and entries of the
 // remote plane are proposed only once every member reports a release that applies them (ReleaseGate, WRT-02).
 //
+// The state also keeps a trail of the last 256 remote entries with the audit line that each owes, for the next leader (DEC-13, package link).
+// It is part of the snapshot. Names and IDs stand in it, never what an entry carries.
+//
 // Loops: one goroutine of a Store follows the leader's changes and a failed state machine; Close stops it and waits, as it does
 // for Raft's own. Registrar.Run registers this node as a member, until its context ends.
 //

@@ -51,11 +51,13 @@ type AlterTopic struct {
 }
 
 // DeleteTopic removes the topic of this ID and detaches its local children. It is refused with Conflict while the topic has
-// remote children, which DetachChild or UpdateRemote with Detach removes first, unless Links lists each of them (WRT-07).
+// remote children, which DetachChild or UpdateRemote with Detach removes first, unless Links lists each of them (WRT-07). Origin is set when
+// it came as a write of the remote plane.
 type DeleteTopic struct {
 	Name  string   `json:"name"`
 	ID    string   `json:"id"`
 	Links []string `json:"links,omitempty"` // names of the remote children that go with it
+	Origin
 }
 
 // AttachChild makes an existing topic a local child. Epoch is fresh; Offsets is the start by parent partition.
@@ -104,17 +106,15 @@ type PutRemote struct {
 	Remote       Remote `json:"remote"`
 	FromRevision uint64 `json:"from_revision"`
 	Salt         []byte `json:"salt,omitempty"`
-	RequestID    string `json:"request_id"`
-	Actor        string `json:"actor"`
+	Origin
 }
 
 // DeleteRemote removes a remote; Force allows it while links use it (WRT-13).
 type DeleteRemote struct {
-	Name      string `json:"name"`
-	ID        string `json:"id"`
-	Force     bool   `json:"force,omitempty"`
-	RequestID string `json:"request_id"`
-	Actor     string `json:"actor"`
+	Name  string `json:"name"`
+	ID    string `json:"id"`
+	Force bool   `json:"force,omitempty"`
+	Origin
 }
 
 // Reseal puts a new ciphertext of the same password in place, as a compare-and-set on the credential version (CRD-11). Revision
@@ -126,8 +126,7 @@ type Reseal struct {
 	Ciphertext        []byte `json:"ciphertext"`
 	KeyVersion        string `json:"key_version"`
 	Fingerprint       string `json:"fingerprint"`
-	RequestID         string `json:"request_id"`
-	Actor             string `json:"actor"`
+	Origin
 }
 
 // AttachRemote makes a stub: Topic has Partitions 0, Parent, a fresh AttachEpoch and Remote set. ParentID and ParentPartitions
@@ -136,8 +135,7 @@ type AttachRemote struct {
 	Topic            Topic  `json:"topic"`
 	ParentID         string `json:"parent_id"`
 	ParentPartitions int    `json:"parent_partitions"`
-	RequestID        string `json:"request_id"`
-	Actor            string `json:"actor"`
+	Origin
 }
 
 // UpdateRemote changes or ends the attach of this epoch (WRT-14): exactly one of the members below Epoch is set.
@@ -150,8 +148,7 @@ type UpdateRemote struct {
 	AcceptTarget string    `json:"accept_target,omitempty"` // the new target ID; also resumes
 	Skip         *SkipOne  `json:"skip,omitempty"`
 	Detach       bool      `json:"detach,omitempty"`
-	RequestID    string    `json:"request_id"`
-	Actor        string    `json:"actor"`
+	Origin
 }
 
 // PauseSet pauses a link.

@@ -57,7 +57,7 @@ func (f *fsm) Apply(l *raft.Log) any {
 	if err != nil {
 		return f.fail(l.Index, err)
 	}
-	err = f.state.Apply(l.Index, e)
+	err = f.state.ApplyIn(l.Term, l.Index, e)
 	var refusal *wire.Problem
 	if err != nil && !errors.As(err, &refusal) {
 		return f.fail(l.Index, err)

@@ -46,7 +46,7 @@ func someEntry(r *rapid.T, s *State, i int) Entry {
 		for _, c := range s.Children(t) {
 			links = append(links, c.Name)
 		}
-		return DeleteTopic{Name: t, ID: have.ID, Links: links}
+		return DeleteTopic{Name: t, ID: have.ID, Links: links, Origin: someOrigin(r, s)}
 	case 5:
 		return AttachChild{Parent: t, ParentID: have.ID, Child: u, ChildID: other.ID, Epoch: fresh, Offsets: offsets}
 	case 6:
@@ -66,7 +66,7 @@ func someEntry(r *rapid.T, s *State, i int) Entry {
 		w.CredentialVersion += uint64(rapid.IntRange(0, 1).Draw(r, "sealed"))
 		return PutRemote{Remote: w, FromRevision: rem.Revision, Salt: make([]byte, SaltBytes)}
 	case 11:
-		return DeleteRemote{Name: u, ID: rem.ID, Force: rapid.Bool().Draw(r, "force")}
+		return DeleteRemote{Name: u, ID: rem.ID, Force: rapid.Bool().Draw(r, "force"), Origin: someOrigin(r, s)}
 	case 12:
 		return Reseal{Name: u, ID: rem.ID, CredentialVersion: rem.CredentialVersion, Ciphertext: []byte(fresh)}
 	case 13:
@@ -79,7 +79,7 @@ func someEntry(r *rapid.T, s *State, i int) Entry {
 	case 15, 16, 17:
 		return someMove(r, have, fresh)
 	}
-	e := UpdateRemote{Parent: other.Parent, Child: u, Epoch: other.AttachEpoch, Actor: "x"}
+	e := UpdateRemote{Parent: other.Parent, Child: u, Epoch: other.AttachEpoch, Origin: someOrigin(r, s)}
 	switch rapid.IntRange(0, 3).Draw(r, "change") {
 	case 0:
 		e.Pause = &PauseSet{Reason: fresh}
@@ -91,6 +91,20 @@ func someEntry(r *rapid.T, s *State, i int) Entry {
 		e.Detach = true
 	}
 	return e
+}
+
+// someOrigin owes a line or none, and confirms some of the trail.
+func someOrigin(r *rapid.T, s *State) Origin {
+	o := Origin{Actor: "x"}
+	if rapid.Bool().Draw(r, "owes") {
+		o.Event, o.Target, o.RequestID = "remote.update", "a", "00000000000000aa"
+	}
+	for _, w := range s.Trail() {
+		if rapid.Bool().Draw(r, "written") {
+			o.Written = append(o.Written, w.Index)
+		}
+	}
+	return o
 }
 
 // someMove goes on with the first move of a topic, or with none.

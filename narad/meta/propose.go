@@ -51,7 +51,7 @@ func (s *Store) Propose(ctx context.Context, e Entry) (uint64, error) {
 	patience := time.NewTimer(s.leaderWait)
 	defer patience.Stop()
 	for {
-		changed, moved := s.Changed(), s.leaderChange()
+		changed, moved := s.Changed(), s.LeaderMoved()
 		index, err := s.proposeOnce(ctx, data)
 		if !errors.Is(err, ErrNotLeader) {
 			return index, problem(err)
@@ -76,12 +76,6 @@ func (s *Store) Propose(ctx context.Context, e Entry) (uint64, error) {
 			return 0, err
 		}
 	}
-}
-
-func (s *Store) leaderChange() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.leaderMoved
 }
 
 // proposeOnce asks the leader of this moment.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/hashicorp/go-memdb"
 	"github.com/hashicorp/raft"
@@ -28,7 +29,8 @@ type snapshotRecord struct {
 	User   *User   `json:"user,omitempty"`
 	Remote *Remote `json:"remote,omitempty"`
 	Member *Member `json:"member,omitempty"`
-	End    *int    `json:"end,omitempty"` // the number of records before it
+	Trace  *Trace  `json:"trace,omitempty"` // in the order of the indexes; a snapshot of a release without a trail has none
+	End    *int    `json:"end,omitempty"`   // the number of records before it
 }
 
 // snapshot is the state at one index. It costs nothing to take and does not hold up later entries.
@@ -63,6 +65,9 @@ func (n *snapshot) write(w io.Writer) error {
 	}
 	for _, r := range rows[Member](n.txn, tableMembers, indexKey) {
 		records = append(records, snapshotRecord{Member: r})
+	}
+	for _, r := range (tx{n.txn}).trail() {
+		records = append(records, snapshotRecord{Trace: &r})
 	}
 	count := len(records)
 	for _, r := range append(records, snapshotRecord{End: &count}) {
@@ -136,6 +141,8 @@ func (r *snapshotRecord) restore(t tx) bool {
 		t.put(tableRemotes, r.Remote)
 	case r.Member != nil && r.Member.ID != "":
 		t.put(tableMembers, r.Member)
+	case r.Trace != nil && r.Trace.Index != 0 && r.Trace.Event != "":
+		t.putTrail(append(slices.Clone(t.trail()), *r.Trace))
 	default:
 		return false
 	}

@@ -24,6 +24,7 @@ const (
 	tableRemotes = "remotes"
 	tableMembers = "members"
 	tableSalt    = "salt"
+	tableTrail   = "trail"
 
 	indexKey    = "id" // memdb's name of a primary index
 	indexFold   = "fold"
@@ -80,6 +81,7 @@ func schema() *memdb.DBSchema {
 		tableRemotes: table(tableRemotes, "Name"),
 		tableMembers: table(tableMembers, "ID"),
 		tableSalt:    table(tableSalt, "Key"),
+		tableTrail:   table(tableTrail, "Key"),
 	}}
 }
 

@@ -209,7 +209,7 @@ func TestLinksByEpoch(t *testing.T) {
 	b.refuse(wire.Conflict, Retry, UpdateRemote{Parent: "p", Child: "c", Epoch: "old", Resume: true})
 
 	held, _ := b.Topic("c")
-	b.do(UpdateRemote{Parent: "p", Child: "c", Epoch: "epoch-c", Pause: &PauseSet{Reason: "why", AtMS: 5}, Actor: "ann"})
+	b.do(UpdateRemote{Parent: "p", Child: "c", Epoch: "epoch-c", Pause: &PauseSet{Reason: "why", AtMS: 5}, Origin: Origin{Actor: "ann"}})
 	require.False(t, held.Remote.Paused, "a value that a reader holds was written to")
 	got, _ := b.Topic("c")
 	require.Equal(t, "ann", got.Remote.PausedBy)

@@ -246,6 +246,17 @@ func (s *Store) Failed() error { return s.fsm.err() }
 // IsLeader tells whether this node leads, as far as it knows.
 func (s *Store) IsLeader() bool { return s.raft.State() == raft.Leader }
 
+// Term is Raft's, as this node knows it.
+func (s *Store) Term() uint64 { return s.raft.CurrentTerm() }
+
+// LeaderMoved is closed when this node hears of another leader, itself and none included. Take it before reading who leads, then no change
+// is missed.
+func (s *Store) LeaderMoved() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leaderMoved
+}
+
 // RaftState is leader, candidate, follower or shutdown (the label of narad_raft_state).
 func (s *Store) RaftState() string { return strings.ToLower(s.raft.State().String()) }
 

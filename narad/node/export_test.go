@@ -28,6 +28,9 @@ func (n *Node) DescribeMetrics(ch chan<- *prometheus.Desc) { n.metrics.Describe(
 // Applied is the index that this node has applied.
 func (n *Node) Applied() uint64 { return n.meta.Applied() }
 
+// Snapshot compacts the metadata's log.
+func (n *Node) Snapshot() error { return n.meta.Snapshot() }
+
 // Line is what an owner remembers of the commits that others send.
 type Line struct{ commitLines }
 

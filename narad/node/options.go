@@ -25,6 +25,9 @@ type Options struct {
 
 	// AtMoveStep, when not nil, is called at each step of a move to this node, before it goes on (move.Options.At).
 	AtMoveStep func(ctx context.Context, s move.Step)
+
+	// Unaudited, when not nil, is called on the leader between the commit of a remote write and its audit line (link.Options.Unaudited).
+	Unaudited func(requestID string, index uint64)
 }
 
 // The node's own waits.

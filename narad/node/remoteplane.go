@@ -16,12 +16,14 @@ func (n *Node) openLinks(context.Context) error {
 		NodeID: n.id, State: n.meta.State, Raft: n.meta, Leader: n, Vault: n.remote.vault, Keys: n.remote.keys,
 		Guard: n.remote.guard, Fan: starts{n}, Backlog: backlogs{n}, Lag: lags{n}, Cursors: stuck{n}, Members: holders{n}, Audit: audit.New(n.log),
 		Admin: n.isAdmin, Refused: n.remote.senders.Refused, Health: n.remote.health, Now: n.o.Now,
-		View: func(stub meta.Topic) wire.Topic { return cluster.View(stub, nil) },
+		Unaudited: n.o.Unaudited,
+		View:      func(stub meta.Topic) wire.Topic { return cluster.View(stub, nil) },
 		Settings: link.Settings{
 			Security: n.cfg.Security.Enabled, APIHopEncrypted: n.cfg.Remotes.APIHopEncrypted,
 			LegacyClusterAuth: n.cfg.Security.AllowLegacyClusterAuth,
 		},
 	})
+	n.loops.run("audit trail", n.remote.links.FollowTrail)
 	return nil
 }
 

@@ -51,6 +51,7 @@ type bubble struct {
 
 	machines []*machine
 	atStep   func(ctx context.Context, s move.Step) // of moves to any machine that is started from now on
+	last     lastWord
 }
 
 // inBubble runs a test in virtual time. Every machine is stopped and every goroutine gone when it ends.
@@ -118,7 +119,8 @@ func (m *machine) tryStart() error {
 	n, err := node.Start(m.b.t.Context(), node.Options{
 		Config: m.config, Network: m.host, FS: m.disk, RaftDir: m.raft, Fast: true, Seed: 1, Now: m.now,
 		Secrets: m.secrets, AtMoveStep: m.b.atStep,
-		Logger: slog.New(slog.NewJSONHandler(&m.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Unaudited: func(request string, _ uint64) { m.b.last.at(m.name, request) },
+		Logger:    slog.New(slog.NewJSONHandler(&m.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	m.node = n
 	return err
@@ -143,6 +145,7 @@ func (m *machine) kill(power bool) {
 	m.disk.Freeze()
 	m.log.mute(true)
 	m.host.Cut()
+	m.b.last.letGo() // what was held can reach nobody any more
 	m.node.Kill()
 	m.node = nil
 	m.log.mute(false)

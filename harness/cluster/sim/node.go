@@ -35,6 +35,7 @@ type simNode struct {
 	http       *http.Client
 	password   string
 	clock      wallClock
+	lastWord   lastWord
 
 	spare   atomic.Bool // it has not joined yet
 	starts  uint64      // so that no life makes the request IDs of another; of the one who starts the node
@@ -95,7 +96,8 @@ func (n *simNode) Start(ctx context.Context) error {
 	n.starts++
 	started, err := node.Start(ctx, node.Options{
 		Config: n.settings(), Secrets: n.secrets, Network: n.host, FS: n.fs, RaftDir: n.raftDir, Fast: true, Seed: n.seed + n.starts<<32, Now: n.clock.now,
-		Logger: slog.New(slog.NewJSONHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Unaudited: n.lastWord.at,
+		Logger:    slog.New(slog.NewJSONHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		return fmt.Errorf("%w: starting %s: %w", cluster.ErrTrouble, n.name, err)
@@ -189,6 +191,7 @@ func (n *simNode) Kill(context.Context) error {
 	n.log.mute(true)
 	n.host.Freeze(false)
 	n.host.Cut()
+	n.lastWord.letGo() // what was held can reach nobody any more
 	was.Kill()
 	n.log.mute(false)
 	return nil

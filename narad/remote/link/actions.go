@@ -118,7 +118,7 @@ func (s *seat) leadPause(ctx context.Context, w *write) (written, []slog.Attr, e
 
 // update proposes a change of the attach that was checked.
 func (s *seat) update(ctx context.Context, w *write, link meta.Topic, e meta.UpdateRemote) (written, []slog.Attr, error) {
-	e.Parent, e.Child, e.Epoch, e.RequestID, e.Actor = w.Parent, w.Child, link.AttachEpoch, w.RequestID, w.Actor
+	e.Parent, e.Child, e.Epoch, e.Origin = w.Parent, w.Child, link.AttachEpoch, s.origin(w)
 	done, err := s.propose(ctx, e)
 	return done, nil, err
 }

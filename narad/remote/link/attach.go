@@ -174,7 +174,7 @@ func (s *seat) leadAttach(ctx context.Context, w *write) (written, []slog.Attr, 
 	}
 	done, err := s.propose(ctx, meta.AttachRemote{
 		Topic: stub(w, p, targetID, offsets, s.o.Now()), ParentID: p.parent.ID, ParentPartitions: p.parent.Partitions,
-		RequestID: w.RequestID, Actor: w.Actor,
+		Origin: s.origin(w),
 	})
 	done.Warnings = p.warnings
 	return done, extra, err

@@ -77,7 +77,7 @@ func (s *seat) leadDetach(ctx context.Context, w *write) (written, []slog.Attr, 
 		return written{}, extra, err
 	}
 	done, err := s.propose(ctx, meta.UpdateRemote{
-		Parent: w.Parent, Child: w.Child, Epoch: link.AttachEpoch, Detach: true, RequestID: w.RequestID, Actor: w.Actor,
+		Parent: w.Parent, Child: w.Child, Epoch: link.AttachEpoch, Detach: true, Origin: s.origin(w),
 	})
 	return done, extra, err
 }
@@ -106,6 +106,7 @@ func (s *seat) leadDeleteTopic(ctx context.Context, w *write) (written, []slog.A
 			return written{}, extra, err
 		}
 	}
+	e.Origin = s.origin(w)
 	done, err := s.propose(ctx, e)
 	return done, extra, err
 }

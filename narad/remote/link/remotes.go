@@ -183,7 +183,6 @@ func (s *site) roomFor(name string) error {
 // leadPut checks a remote again and proposes it.
 func (s *seat) leadPut(ctx context.Context, w *write) (written, []slog.Attr, error) {
 	e := *w.Put
-	e.RequestID, e.Actor = w.RequestID, w.Actor
 	r := &e.Remote
 	extra := []slog.Attr{slog.String("fingerprint", r.Fingerprint), slog.Uint64("credential_version", max(r.CredentialVersion, 1))}
 	if host, _, err := net.SplitHostPort(outbound.HostPort(r.URL)); err == nil {
@@ -208,6 +207,7 @@ func (s *seat) leadPut(ctx context.Context, w *write) (written, []slog.Attr, err
 	if err != nil {
 		return written{}, extra, err
 	}
+	e.Origin = s.origin(w)
 	done, err := s.propose(ctx, e)
 	return done, extra, err
 }
@@ -233,6 +233,6 @@ func (s *seat) leadDelete(ctx context.Context, w *write) (written, []slog.Attr, 
 		return written{}, nil, err
 	}
 	defer release()
-	done, err := s.propose(ctx, meta.DeleteRemote{Name: w.Name, ID: w.ID, Force: w.Force, RequestID: w.RequestID, Actor: w.Actor})
+	done, err := s.propose(ctx, meta.DeleteRemote{Name: w.Name, ID: w.ID, Force: w.Force, Origin: s.origin(w)})
 	return done, nil, err
 }

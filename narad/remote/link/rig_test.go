@@ -42,6 +42,9 @@ type raft struct {
 	gate    error
 	behind  error
 	propose error
+	term    uint64 // 0 while another node leads
+	barrier error
+	moved   chan struct{} // as LeaderMoved
 }
 
 func (r *raft) ProposeLocal(_ context.Context, data []byte) (uint64, error) {
@@ -56,12 +59,41 @@ func (r *raft) ProposeLocal(_ context.Context, data []byte) (uint64, error) {
 	}
 	r.index++
 	r.entries = append(r.entries, data)
-	return r.index, r.Apply(r.index, e)
+	return r.index, r.ApplyIn(r.term, r.index, e)
+}
+
+func (r *raft) IsLeader() bool { return r.Term() != 0 }
+
+func (r *raft) Term() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.term
+}
+
+func (r *raft) LeaderMoved() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.moved
+}
+
+// leads makes this node the leader of a term, 0 of none.
+func (r *raft) leads(term uint64, barrier error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.term, r.barrier = term, barrier
+	close(r.moved)
+	r.moved = make(chan struct{})
 }
 
 func (r *raft) WaitApplied(context.Context, uint64) error { return r.behind }
-func (*raft) Barrier(context.Context) error               { return nil }
-func (r *raft) ReleaseGate() error                        { return r.gate }
+
+func (r *raft) Barrier(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.barrier
+}
+
+func (r *raft) ReleaseGate() error { return r.gate }
 
 type leader struct {
 	s      *Service
@@ -130,7 +162,7 @@ type rig struct {
 
 func newRig(t *testing.T, change ...func(*Options)) *rig {
 	t.Helper()
-	r := &rig{t: t, raft: &raft{State: meta.NewState()}, leader: &leader{}, owners: &owners{lag: LagReport{Complete: true}}}
+	r := &rig{t: t, raft: &raft{State: meta.NewState(), term: 1, moved: make(chan struct{})}, leader: &leader{}, owners: &owners{lag: LagReport{Complete: true}}}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.target(w, req) }))
 	r.expires = server.Certificate().NotAfter
 	r.ca = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))

@@ -20,6 +20,7 @@ type Reader interface {
 	Remotes() []meta.Remote
 	Links(remote string) []meta.Topic
 	Salt() []byte
+	Trail() []meta.Trace
 }
 
 // Raft is how the metadata is changed; *meta.Store is one.
@@ -29,6 +30,9 @@ type Raft interface {
 	WaitApplied(ctx context.Context, index uint64) error
 	Barrier(ctx context.Context) error
 	ReleaseGate() error
+	IsLeader() bool
+	Term() uint64
+	LeaderMoved() <-chan struct{} // closed at the next change of who leads
 }
 
 // OpRemoteWrite is the node RPC that carries a write to the leader; its handler is Service.ServeRemoteWrite.
@@ -76,9 +80,9 @@ type Vault interface {
 	Entry(remote string) vault.Entry
 }
 
-// Auditor writes audit lines; *audit.Log is one.
+// Auditor writes audit lines and tells whether they stand; *audit.Log is one.
 type Auditor interface {
-	Write(ctx context.Context, line audit.Line)
+	Write(ctx context.Context, line audit.Line) bool
 }
 
 // Health tells how a remote fared on this node, as GET /v1/remotes shows it.
@@ -100,7 +104,7 @@ type Cursors interface {
 	Blocked(ctx context.Context, parent, child meta.Topic, partition int) ([]wire.BlockedAt, error)
 }
 
-// Options of a Service. All are needed but Health, Members, Admin, Refused, Rates and Now.
+// Options of a Service. All are needed but Health, Members, Admin, Refused, Unaudited, Rates and Now.
 type Options struct {
 	NodeID   string
 	State    Reader
@@ -125,6 +129,8 @@ type Options struct {
 	// Refused hears of each check that failed, under which credential version and with which error of package target (DEC-48);
 	// nil for nobody.
 	Refused func(remote string, credentialVersion uint64, err error)
+	// Unaudited is called on the leader when the entry of a request is committed and none of its audit lines is written; nil for nobody.
+	Unaudited func(requestID string, index uint64)
 }
 
 // Caller is who asks.
@@ -151,8 +157,9 @@ type site struct {
 // seat is what this node does while it leads.
 type seat struct {
 	*site
-	turn chan struct{} // holds one: the right to propose
-	gate *checkGate
+	turn  chan struct{} // holds one: the right to propose
+	gate  *checkGate
+	trail *trail
 }
 
 // New makes the service.
@@ -163,7 +170,7 @@ func New(o Options) *Service {
 	}
 	here := &site{o: o, checks: spacing{every: rates.CheckEvery, last: map[string]time.Time{}}}
 	return &Service{
-		site: here, seat: &seat{site: here, turn: make(chan struct{}, 1), gate: newCheckGate()},
+		site: here, seat: &seat{site: here, turn: make(chan struct{}, 1), gate: newCheckGate(), trail: &trail{wrote: map[uint64]bool{}}},
 		remoteWrites: window{most: rates.RemoteWrites}, childWrites: window{most: rates.ChildWrites},
 	}
 }

@@ -115,6 +115,9 @@ func (s *Service) ServeRemoteWrite(ctx context.Context, body []byte) ([]byte, er
 		w.Admin = s.o.Admin(w.Actor)
 	}
 	done, extra, err := s.seat.lead(ctx, &w)
+	if done.Index != 0 && s.o.Unaudited != nil {
+		s.o.Unaudited(w.RequestID, done.Index)
+	}
 	s.seat.auditLeader(ctx, &w, done.Index, extra, err)
 	switch {
 	case errors.Is(err, errOpen):
@@ -156,20 +159,21 @@ func (s *seat) lead(ctx context.Context, w *write) (written, []slog.Attr, error)
 	return written{}, nil, wire.Refuse(wire.Precondition, "the leader does not know this write; bring all members to one release")
 }
 
-// propose puts one entry into Raft.
+// propose puts one entry into Raft. It waits for Raft's word, which comes within a lease also when the leader is cut off, and not only for
+// as long as the caller does: a line with an open outcome is for a lost lead alone, after which the next leader knows better.
 func (s *seat) propose(ctx context.Context, e meta.Entry) (written, error) {
 	data, err := meta.Encode(e)
 	if err != nil {
 		return written{}, wire.Refuse(wire.Internal, "the change does not encode")
 	}
-	index, err := s.o.Raft.ProposeLocal(ctx, data)
+	index, err := s.o.Raft.ProposeLocal(context.WithoutCancel(ctx), data)
 	if err != nil && open(err) {
 		return written{}, errOpen
 	}
 	return written{Index: index}, err
 }
 
-// auditLeader writes the leader's line, none for a dry run (DEC-36). A parent's delete has a line for each link too.
+// auditLeader writes the leader's lines, none for a dry run (DEC-36), and remembers those of a committed entry (DEC-13).
 func (s *seat) auditLeader(ctx context.Context, w *write, index uint64, extra []slog.Attr, err error) {
 	if w.Attach != nil && w.Attach.DryRun {
 		return
@@ -189,11 +193,8 @@ func (s *seat) auditLeader(ctx context.Context, w *write, index uint64, extra []
 	}
 	line := audit.Line{Actor: w.Actor, Outcome: outcome, RequestID: w.RequestID, Extra: extra}
 	line.Event, line.Target = w.event()
-	s.o.Audit.Write(context.WithoutCancel(ctx), line)
-	for _, link := range w.links {
-		s.o.Audit.Write(context.WithoutCancel(ctx), audit.Line{
-			Event: "remote_child.delete", Actor: w.Actor, Target: link, Outcome: outcome, RequestID: w.RequestID, Extra: extra,
-		})
+	if s.writeLines(ctx, line, w.links) && index != 0 {
+		s.trail.note(index)
 	}
 }
 
