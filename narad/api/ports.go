@@ -31,7 +31,7 @@ type Listing interface {
 }
 
 // Links makes, steers and ends remote children (link.Service). Attach with DryRun set checks everything and stores nothing; of its
-// answer only AttachOffsets and Warnings are shown (TGT-12).
+// answer AttachOffsets, Capabilities, Checks and Warnings are shown (TGT-12).
 type Links interface {
 	Attach(ctx context.Context, c Caller, parent string, req wire.AttachChild) (wire.Attached, error)
 	Detach(ctx context.Context, c Caller, parent, child string, force bool) error

@@ -131,4 +131,22 @@ type Check struct {
 	LaneCapacityPerS   *float64 `json:"lane_capacity_per_s,omitempty"`
 	ServerCertNotAfter string   `json:"server_cert_not_after,omitempty"`
 	Warnings           []string `json:"warnings,omitempty"`
+	Posture            *Posture `json:"posture,omitempty"` // absent of a member that did not answer
+}
+
+// Posture is how a member is set up as far as remotes are concerned.
+type Posture struct {
+	Security          bool `json:"security_enabled"`
+	LegacyClusterAuth bool `json:"legacy_cluster_auth"`
+	RaftTLS           bool `json:"raft_tls"`
+	APIHopEncrypted   bool `json:"api_hop_encrypted"`
+}
+
+// Allows tells whether a member of this posture may have remotes (WRT-03).
+func (p Posture) Allows() bool { return p.Security && !p.LegacyClusterAuth }
+
+// Capabilities is what a target takes: messages in one request, and zstd.
+type Capabilities struct {
+	MaxMessages int  `json:"max_messages"`
+	Zstd        bool `json:"zstd"`
 }

@@ -218,7 +218,7 @@ func TestWhatTheTargetSaysOfItself(t *testing.T) {
 		body, err := json.Marshal(p.Fields)
 		require.NoError(t, err)
 		r.noSecrets(string(body))
-		require.Equal(t, []wire.Check{{Node: "n1", Result: "fail", Class: tc.class, CredentialVersion: 1}}, p.Fields["checks"])
+		require.Equal(t, []wire.Check{{Node: "n1", Result: "fail", Class: tc.class, CredentialVersion: 1, Posture: sound()}}, p.Fields["checks"])
 	}
 	rec, _ := r.raft.Remote("dr")
 	rec.Ciphertext[len(rec.Ciphertext)-1] ^= 1

@@ -49,6 +49,9 @@ type written struct {
 	Index    uint64   `json:"index,omitempty"` // 0 for a dry run
 	Offsets  []int64  `json:"offsets,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
+
+	Checks       []wire.Check       `json:"checks,omitempty"`
+	Capabilities *wire.Capabilities `json:"capabilities,omitempty"`
 }
 
 // submit sends the write to the leader and waits until this node has applied it.
