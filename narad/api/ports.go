@@ -65,6 +65,7 @@ type Remotes interface {
 	Remotes(ctx context.Context, nodes bool) (wire.Remotes, error)
 	Remote(ctx context.Context, name string, nodes bool) (wire.Remote, error)
 	Test(ctx context.Context, c Caller, name string, req wire.TestRemote) (wire.RemoteTest, error)
+	Reencrypt(ctx context.Context, c Caller) (wire.Reencrypted, error)
 }
 
 // Producer takes records (ingress.Ingress): all or none, and they are on disk when it returns nil (BRK-01). The memory of

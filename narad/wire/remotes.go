@@ -119,6 +119,26 @@ type Lingering struct {
 	NotAnswering []string `json:"not_answering"`
 }
 
+// Reencrypted is the answer to a re-encrypt: every remote's name stands in one of the three.
+type Reencrypted struct {
+	KeyVersion     string           `json:"key_version"` // of the current key
+	Reencrypted    []string         `json:"reencrypted"`
+	AlreadyCurrent []string         `json:"already_current"`
+	Failed         []ReencryptError `json:"failed"`
+}
+
+// ReencryptError is a remote whose password could not be opened. Reason is key_unknown or open_failed.
+type ReencryptError struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// Reasons of a ReencryptError.
+const (
+	KeyUnknown = "key_unknown" // sealed under neither the current nor the previous secret
+	OpenFailed = "open_failed" // sealed for something else, or damaged
+)
+
 // Check is one member's report of a target check. Class is empty on a pass, else a link state or a check class of api.md.
 type Check struct {
 	Node               string   `json:"node"`

@@ -21,6 +21,7 @@ const (
 	kindPause        = "pause"
 	kindResume       = "resume"
 	kindSkip         = "skip"
+	kindReencrypt    = "reencrypt"
 )
 
 // write is the body of a RemoteWrite. It carries a password only sealed, inside Put.
@@ -42,6 +43,7 @@ type write struct {
 	Skip      *meta.SkipOne     `json:"skip,omitempty"`
 
 	links []string // the leader's: what a parent's delete ends, as "parent/child"
+	lined bool     // the leader's: each remote of a re-encrypt has its own audit line already
 }
 
 // written is the leader's answer.
@@ -52,6 +54,7 @@ type written struct {
 
 	Checks       []wire.Check       `json:"checks,omitempty"`
 	Capabilities *wire.Capabilities `json:"capabilities,omitempty"`
+	Reencrypted  *wire.Reencrypted  `json:"reencrypted,omitempty"`
 }
 
 // submit sends the write to the leader and waits until this node has applied it.
@@ -92,7 +95,7 @@ func (s *Service) submit(ctx context.Context, c Caller, w write) (written, error
 // the remote plane's.
 func (s *Service) mayWrite(w *write) error {
 	switch w.Kind {
-	case kindPutRemote, kindDeleteRemote:
+	case kindPutRemote, kindDeleteRemote, kindReencrypt:
 		return s.remoteWrites.take()
 	case kindAttach:
 		if w.Attach.DryRun {
@@ -155,6 +158,8 @@ func (s *seat) lead(ctx context.Context, w *write) (written, []slog.Attr, error)
 		return s.leadResume(ctx, w)
 	case w.Kind == kindSkip && w.Skip != nil:
 		return s.leadSkip(ctx, w)
+	case w.Kind == kindReencrypt:
+		return s.leadReencrypt(ctx, w)
 	}
 	return written{}, nil, wire.Refuse(wire.Precondition, "the leader does not know this write; bring all members to one release")
 }
@@ -174,7 +179,7 @@ func (s *seat) propose(ctx context.Context, e meta.Entry) (written, error) {
 
 // auditLeader writes the leader's line, none for a dry run (DEC-36). A parent's delete has a line for each link too.
 func (s *seat) auditLeader(ctx context.Context, w *write, index uint64, extra []slog.Attr, err error) {
-	if w.Attach != nil && w.Attach.DryRun {
+	if w.Attach != nil && w.Attach.DryRun || w.lined {
 		return
 	}
 	outcome := audit.Committed
@@ -212,6 +217,8 @@ func (w *write) event() (event, about string) {
 		return "remote.update", w.Put.Remote.Name
 	case kindDeleteRemote:
 		return "remote.delete", w.Name
+	case kindReencrypt:
+		return "remote.reencrypt", w.Name
 	case kindAttach:
 		if w.Attach == nil {
 			return "remote_child.create", w.Parent
