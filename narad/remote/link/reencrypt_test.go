@@ -97,7 +97,8 @@ func TestAReencryptMovesEveryPassword(t *testing.T) {
 	require.Empty(t, got.Reencrypted)
 	require.Len(t, r.raft.entries, entries)
 	require.EqualValues(t, 3, now.Reopened())
-	r.refused(func() error { _, err := r.Reencrypt(t.Context(), Caller{Name: "u"}); return err }(), wire.Denied)
+	_, err = r.Reencrypt(t.Context(), Caller{Name: "u"})
+	r.refused(err, wire.Denied)
 	r.o.Members = crew{silent: []string{"n2"}}
 	_, err = r.Reencrypt(t.Context(), root)
 	require.Equal(t, "unreachable", r.refusal(err, wire.Precondition).Fields["class"])
