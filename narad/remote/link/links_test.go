@@ -379,7 +379,7 @@ func (p *patient) Lag(ctx context.Context, _ meta.Topic) LagReport {
 func TestTheUnshippedCheckEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		state, p := meta.NewState(), &patient{}
-		require.Nil(t, state.Apply(1, meta.CreateTopic{Topic: meta.Topic{Name: "orders", ID: meta.NewID(), Partitions: 1, Owner: "u", Nodes: []string{"n1"}}}))
+		require.NoError(t, state.Apply(1, meta.CreateTopic{Topic: meta.Topic{Name: "orders", ID: meta.NewID(), Partitions: 1, Owner: "u", Nodes: []string{"n1"}}}))
 		s := &seat{site: &site{o: Options{State: state, Backlog: p, Lag: p}}}
 		parent, _ := state.Topic("orders")
 		link := meta.Topic{Name: "c", AttachEpoch: "e"}

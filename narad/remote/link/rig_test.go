@@ -115,6 +115,24 @@ func (o *owners) Blocked(context.Context, meta.Topic, meta.Topic, int) ([]wire.B
 	return o.blocked, o.silent
 }
 
+// journal is what was logged: the credential cache logs beside the test.
+type journal struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
 // rig is one node that leads, and one scripted target.
 type rig struct {
 	*Service
@@ -122,7 +140,7 @@ type rig struct {
 	raft   *raft
 	leader *leader
 	owners *owners
-	logs   bytes.Buffer
+	logs   journal
 	ca     string
 	target http.HandlerFunc // of the topic and its children listing
 	door   http.HandlerFunc // of everything else a check asks; nil is a target as it should be
