@@ -70,6 +70,7 @@ func TestADeleteLosesNothingThatWasAcceptedBefore(t *testing.T) {
 		decided := 0
 		for round := range 6 {
 			b.eventually("attached again", func() bool { // with a delay, so that no request on the wire makes good what a delete overlooked
+				time.Sleep(6 * time.Second) // between two checks of the remote (TGT-13)
 				_, err := all[0].client().AttachRemote(t.Context(), "orders", wire.AttachChild{Child: "orders-dr", Remote: "dr", Lanes: 2, DelayMS: 300})
 				return err == nil
 			})
