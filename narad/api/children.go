@@ -8,14 +8,6 @@ import (
 	"narad.example/narad/wire"
 )
 
-// dryRun answers an attach that only asked (TGT-12). Capabilities and the members' checks join it with the check at attach.
-type dryRun struct {
-	AttachOffsets []int64      `json:"attach_offsets"`
-	Checks        []wire.Check `json:"checks"`
-	DryRun        bool         `json:"dry_run"`
-	Warnings      []string     `json:"warnings"`
-}
-
 func attach(c *call) (answer, error) {
 	var req wire.AttachChild
 	if err := c.decode(maxBody, wire.Invalid, &req); err != nil {
@@ -66,9 +58,12 @@ func attachRemote(c *call, parent string, req wire.AttachChild) (answer, error) 
 	if !req.DryRun {
 		return answer{status: http.StatusCreated, body: a}, nil
 	}
-	d := dryRun{AttachOffsets: a.AttachOffsets, Checks: []wire.Check{}, DryRun: true, Warnings: a.Warnings}
+	d := wire.DryRun{AttachOffsets: a.AttachOffsets, Capabilities: a.Capabilities, Checks: a.Checks, DryRun: true, Warnings: a.Warnings}
 	if d.AttachOffsets == nil {
 		d.AttachOffsets = []int64{}
+	}
+	if d.Checks == nil {
+		d.Checks = []wire.Check{}
 	}
 	return answer{status: http.StatusOK, body: d}, nil
 }

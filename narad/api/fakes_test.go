@@ -255,6 +255,12 @@ func (p ports) Test(_ context.Context, _ Caller, name string, req wire.TestRemot
 	return wire.RemoteTest{Remote: name, Result: wire.CheckPass}, p.w.change("test " + name + " " + req.Topic + " " + req.Source)
 }
 
+func (p ports) Reencrypt(context.Context, Caller) (wire.Reencrypted, error) {
+	return wire.Reencrypted{
+		KeyVersion: "aa", Reencrypted: []string{"berlin"}, AlreadyCurrent: []string{}, Failed: []wire.ReencryptError{{Name: "oslo", Reason: wire.KeyUnknown}},
+	}, p.w.change("reencrypt")
+}
+
 func (p ports) CreateRemote(_ context.Context, _ Caller, r wire.CreateRemote) (wire.Remote, error) {
 	return wire.Remote{Name: r.Name, Links: []string{"a/b"}}, p.w.change("remote " + r.Name)
 }

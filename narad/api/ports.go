@@ -31,7 +31,7 @@ type Listing interface {
 }
 
 // Links makes, steers and ends remote children (link.Service). Attach with DryRun set checks everything and stores nothing; of its
-// answer only AttachOffsets and Warnings are shown (TGT-12).
+// answer AttachOffsets, Capabilities, Checks and Warnings are shown (TGT-12).
 type Links interface {
 	Attach(ctx context.Context, c Caller, parent string, req wire.AttachChild) (wire.Attached, error)
 	Detach(ctx context.Context, c Caller, parent, child string, force bool) error
@@ -65,6 +65,7 @@ type Remotes interface {
 	Remotes(ctx context.Context, nodes bool) (wire.Remotes, error)
 	Remote(ctx context.Context, name string, nodes bool) (wire.Remote, error)
 	Test(ctx context.Context, c Caller, name string, req wire.TestRemote) (wire.RemoteTest, error)
+	Reencrypt(ctx context.Context, c Caller) (wire.Reencrypted, error)
 }
 
 // Producer takes records (ingress.Ingress): all or none, and they are on disk when it returns nil (BRK-01). The memory of

@@ -148,3 +148,23 @@ func testRemote(c *call) (answer, error) {
 	}
 	return answer{status: http.StatusOK, body: t}, nil
 }
+
+// reencryptRemotes takes no body or an empty object (api.md, What clients lean on).
+func reencryptRemotes(c *call) (answer, error) {
+	if err := c.remotesAdmin(); err != nil {
+		return answer{}, err
+	}
+	body, err := c.read(maxBody, wire.TooLarge)
+	if err == nil && len(body) > 0 {
+		err = decodeJSON(body, &struct{}{})
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	c.patient()
+	r, err := c.s.o.Remotes.Reencrypt(c.ctx(), c.caller())
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusOK, body: r}, nil
+}

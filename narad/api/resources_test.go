@@ -177,7 +177,12 @@ func TestUserAndRemoteRoutes(t *testing.T) {
 		return req{user: user, method: method, path: "/v1/" + path, body: body}
 	}
 	good := `{"username":"u","password":"p","grants":[{"action":"produce","patterns":["a*"]}]}`
+	const moved = `{"key_version":"aa","reencrypted":["berlin"],"already_current":[],"failed":[{"name":"oslo","reason":"key_unknown"}]}`
 	check(t, []row{
+		{r("", "POST", "cluster/reencrypt-remotes", ""), 200, moved, "reencrypt", "remote.reencrypt : ok"},
+		{r("", "POST", "cluster/reencrypt-remotes", "{}"), 200, moved, "reencrypt", "remote.reencrypt : ok"},
+		{r("", "POST", "cluster/reencrypt-remotes", `{"name":"x"}`), 400, "invalid json", "", "remote.reencrypt : invalid json: unknown field"},
+		{r("maker", "POST", "cluster/reencrypt-remotes", ""), 403, "admin only", "", "remote.reencrypt : admin only"},
 		{r("", "POST", "users", good), 201, `"grants":[{"action":"produce","patterns":["a*"]}]`, "propose", "user.create u: ok"},
 		{r("", "POST", "users", `{"username":"writer","password":"p"}`), 409, "exists", "", "user.create writer: rejected"},
 		{r("", "POST", "users", `{"username":"..","password":"p"}`), 400, "username", "", "user.create ..: rejected"},

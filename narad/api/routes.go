@@ -78,6 +78,7 @@ func routes() []route {
 		{pattern: "PATCH /v1/remotes/{remote}", handle: patchRemote, event: "remote.update", target: remote},
 		{pattern: "DELETE /v1/remotes/{remote}", handle: deleteRemote, event: "remote.delete", target: remote},
 		{pattern: "POST /v1/remotes/{remote}/test", handle: testRemote, event: "remote.test", target: remote},
+		{pattern: "POST /v1/cluster/reencrypt-remotes", handle: reencryptRemotes, event: "remote.reencrypt"},
 	}
 }
 

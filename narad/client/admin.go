@@ -114,6 +114,13 @@ func (r Remotes) Test(ctx context.Context, name string, req wire.TestRemote) (wi
 	return out, err
 }
 
+// Reencrypt seals every remote's password under the current key. A remote that cannot be opened is part of the answer.
+func (r Remotes) Reencrypt(ctx context.Context) (wire.Reencrypted, error) {
+	var out wire.Reencrypted
+	_, err := r.c.do(ctx, request{method: http.MethodPost, path: v1("cluster", "reencrypt-remotes"), want: ok, into: &out})
+	return out, err
+}
+
 // Moves lists the partitions that are on their way to another member.
 func (c *Client) Moves(ctx context.Context) (wire.Moves, error) {
 	var out wire.Moves

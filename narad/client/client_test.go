@@ -93,6 +93,7 @@ func TestRequests(t *testing.T) {
 			_, err := c.Remotes().Test(ctx, "r", wire.TestRemote{Topic: "t", Source: "s"})
 			return err
 		}, 200, "POST /v1/remotes/r/test", `{"topic":"t","source":"s"}`},
+		{func(c *Client) error { _, err := c.Remotes().Reencrypt(ctx); return err }, 200, "POST /v1/cluster/reencrypt-remotes", ""},
 		{func(c *Client) error {
 			return c.Produce(ctx, "a", []byte("x"), ProduceOptions{Key: "k&", Partition: &five})
 		}, 202, "POST /v1/topics/a/produce?key=k%26&partition=5", "x"},

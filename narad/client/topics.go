@@ -84,21 +84,9 @@ func (c *Client) AttachRemote(ctx context.Context, parent string, req wire.Attac
 	return a, err
 }
 
-// DryRun is the answer to an attach that only asked.
-type DryRun struct {
-	AttachOffsets []int64 `json:"attach_offsets"`
-	Capabilities  *struct {
-		MaxMessages int  `json:"max_messages"`
-		Zstd        bool `json:"zstd"`
-	} `json:"capabilities"`
-	Checks   []wire.Check `json:"checks"`
-	DryRun   bool         `json:"dry_run"`
-	Warnings []string     `json:"warnings"`
-}
-
 // DryRunAttach asks what a remote attach would do.
-func (c *Client) DryRunAttach(ctx context.Context, parent string, req wire.AttachChild) (DryRun, error) {
-	var d DryRun
+func (c *Client) DryRunAttach(ctx context.Context, parent string, req wire.AttachChild) (wire.DryRun, error) {
+	var d wire.DryRun
 	req.DryRun = true
 	_, err := c.do(ctx, request{method: http.MethodPost, path: v1("topics", parent, "children"), json: req, want: ok, into: &d})
 	return d, err

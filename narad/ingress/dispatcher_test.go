@@ -246,3 +246,25 @@ func TestBacklogIsExactPerTopic(t *testing.T) {
 		check(n, 0, 1)
 	})
 }
+
+// A backlog of any size is known to the record without a read of the log, so that a check of it has nothing to bound: it ends at once, and
+// any number of them may run.
+//
+// covers: UNS-03
+func TestABacklogIsKnownWithoutAScan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		commits := newCommits()
+		commits.refusing(func(string, int) error { return errors.New("down") })
+		n := start(t, options(vfs.NewMem(), newState(orders(2)), commits))
+		defer n.stop()
+		require.NoError(t, n.Produce(t.Context(), "orders", "", []wire.NewRecord{plain("a"), plain("b")}))
+		const more = 1_000_001
+		n.backlog.recovered(orders(2).ID, more) // the log holds none of them
+		defer n.backlog.leave(orders(2).ID, more)
+		began := time.Now()
+		for range 3 {
+			require.EqualValues(t, more+2, n.Backlog(orders(2).ID))
+		}
+		require.Equal(t, began, time.Now())
+	})
+}

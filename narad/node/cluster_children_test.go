@@ -16,7 +16,13 @@ import (
 // farLink is a source of three nodes with a link to a target of one.
 func farLink(t *testing.T, b *bubble) (all []*machine, target *machine) {
 	t.Helper()
-	all, target = b.three("n"), b.machine("target")
+	return farLinkWith(t, b, func(*machine) {})
+}
+
+// farLinkWith is farLink with nodes of the source that are set up differently.
+func farLinkWith(t *testing.T, b *bubble, change func(*machine)) (all []*machine, target *machine) {
+	t.Helper()
+	all, target = b.threeWith("n", change), b.machine("target")
 	ca := target.serveTLS()
 	target.start()
 	target.create("orders")

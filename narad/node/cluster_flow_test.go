@@ -16,6 +16,11 @@ import (
 // three starts a cluster of three nodes and waits until each is ready.
 func (b *bubble) three(prefix string) []*machine {
 	b.t.Helper()
+	return b.threeWith(prefix, func(*machine) {})
+}
+
+func (b *bubble) threeWith(prefix string, change func(*machine)) []*machine {
+	b.t.Helper()
 	var peers []string
 	for i := range 3 {
 		peers = append(peers, fmt.Sprintf("%s%d@%s%d:7943", prefix, i+1, prefix, i+1))
@@ -25,6 +30,7 @@ func (b *bubble) three(prefix string) []*machine {
 		m := b.machine(fmt.Sprintf("%s%d", prefix, i+1))
 		m.config.Cluster.Addr, m.config.Cluster.Peers = ":7943", peers
 		m.config.Security.AllowPlaintextRaft = true
+		change(m)
 		all = append(all, m)
 	}
 	for _, m := range all {

@@ -58,7 +58,12 @@ func (r apiRemotes) DeleteRemote(ctx context.Context, c api.Caller, name string,
 	return r.Service.DeleteRemote(ctx, link.Caller(c), name, force)
 }
 
-// Test checks a remote from this node.
+// Reencrypt moves every remote to the current key.
+func (r apiRemotes) Reencrypt(ctx context.Context, c api.Caller) (wire.Reencrypted, error) {
+	return r.Service.Reencrypt(ctx, link.Caller(c))
+}
+
+// Test checks a remote.
 func (r apiRemotes) Test(ctx context.Context, c api.Caller, name string, req wire.TestRemote) (wire.RemoteTest, error) {
 	return r.Service.Test(ctx, link.Caller(c), name, req)
 }

@@ -20,7 +20,7 @@ func (n *Node) openLinks(context.Context) error {
 		View:      func(stub meta.Topic) wire.Topic { return cluster.View(stub, nil) },
 		Settings: link.Settings{
 			Security: n.cfg.Security.Enabled, APIHopEncrypted: n.cfg.Remotes.APIHopEncrypted,
-			LegacyClusterAuth: n.cfg.Security.AllowLegacyClusterAuth,
+			LegacyClusterAuth: n.cfg.Security.AllowLegacyClusterAuth, RaftTLS: n.cfg.Cluster.TLSCertFile != "",
 		},
 	})
 	n.loops.run("audit trail", n.remote.links.FollowTrail)

@@ -195,6 +195,9 @@ func (n *Node) openFlow(context.Context) error {
 	n.metrics.CounterFunc("remote_seals_total", "Passwords sealed on this node under its current key.", func() float64 {
 		return float64(n.remote.keys.Seals(n.meta.Salt()))
 	})
+	n.metrics.CounterFunc("remote_reseal_opens_total", "Passwords opened on this node to be sealed under its current key.", func() float64 {
+		return float64(n.remote.keys.Reopened())
+	})
 	n.metrics.Collect(&brokerGauges{n: n, moves: &cluster.Moves{Meta: n.meta, Dead: n.dead}})
 	n.metrics.Collect(&credentialGauges{set: &n.metrics.Remote, state: n.meta.State, keys: n.remote.keys, now: n.wall})
 	n.metrics.GaugeFunc("topics_total", "Topics and stubs.", func() float64 { return float64(len(n.meta.Topics())) })

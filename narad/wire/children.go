@@ -22,6 +22,18 @@ type AttachChild struct {
 type Attached struct {
 	Topic
 	Warnings []string `json:"warnings"`
+
+	Checks       []Check       `json:"-"` // of a dry run
+	Capabilities *Capabilities `json:"-"` // of a dry run
+}
+
+// DryRun is the 200 of an attach that only asked (TGT-12). Capabilities are absent while the node has no allowlist.
+type DryRun struct {
+	AttachOffsets []int64       `json:"attach_offsets"`
+	Capabilities  *Capabilities `json:"capabilities,omitempty"`
+	Checks        []Check       `json:"checks"`
+	DryRun        bool          `json:"dry_run"`
+	Warnings      []string      `json:"warnings"`
 }
 
 // Link is the remote object of a stub (CUR-01).

@@ -119,6 +119,26 @@ type Lingering struct {
 	NotAnswering []string `json:"not_answering"`
 }
 
+// Reencrypted is the answer to a re-encrypt: every remote's name stands in one of the three.
+type Reencrypted struct {
+	KeyVersion     string           `json:"key_version"` // of the current key
+	Reencrypted    []string         `json:"reencrypted"`
+	AlreadyCurrent []string         `json:"already_current"`
+	Failed         []ReencryptError `json:"failed"`
+}
+
+// ReencryptError is a remote whose password could not be opened. Reason is key_unknown or open_failed.
+type ReencryptError struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// Reasons of a ReencryptError.
+const (
+	KeyUnknown = "key_unknown" // sealed under neither the current nor the previous secret
+	OpenFailed = "open_failed" // sealed for something else, or damaged
+)
+
 // Check is one member's report of a target check. Class is empty on a pass, else a link state or a check class of api.md.
 type Check struct {
 	Node               string   `json:"node"`
@@ -131,4 +151,22 @@ type Check struct {
 	LaneCapacityPerS   *float64 `json:"lane_capacity_per_s,omitempty"`
 	ServerCertNotAfter string   `json:"server_cert_not_after,omitempty"`
 	Warnings           []string `json:"warnings,omitempty"`
+	Posture            *Posture `json:"posture,omitempty"` // absent of a member that did not answer
+}
+
+// Posture is how a member is set up as far as remotes are concerned.
+type Posture struct {
+	Security          bool `json:"security_enabled"`
+	LegacyClusterAuth bool `json:"legacy_cluster_auth"`
+	RaftTLS           bool `json:"raft_tls"`
+	APIHopEncrypted   bool `json:"api_hop_encrypted"`
+}
+
+// Allows tells whether a member of this posture may have remotes (WRT-03).
+func (p Posture) Allows() bool { return p.Security && !p.LegacyClusterAuth }
+
+// Capabilities is what a target takes: messages in one request, and zstd.
+type Capabilities struct {
+	MaxMessages int  `json:"max_messages"`
+	Zstd        bool `json:"zstd"`
 }

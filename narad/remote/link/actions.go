@@ -136,19 +136,19 @@ func (s *seat) leadResume(ctx context.Context, w *write) (written, []slog.Attr, 
 	p.parent, _ = s.o.State.Topic(w.Parent)
 	var ok bool
 	if p.remote, ok = s.o.State.Remote(link.Remote.Remote); !ok {
-		return written{}, nil, s.failed(p, string(wire.RemoteMissing), 0)
+		return written{}, nil, s.failed(s.alone(found{class: string(wire.RemoteMissing)}))
 	}
-	targetID, _, err := s.checkTarget(ctx, p)
+	c, err := s.checkTarget(ctx, p)
 	if err != nil {
 		return written{}, nil, err
 	}
 	e := meta.UpdateRemote{Resume: true}
 	switch {
-	case targetID == link.Remote.TargetID:
-	case w.Accept && targetID != "":
-		e = meta.UpdateRemote{AcceptTarget: targetID}
+	case c.targetID == link.Remote.TargetID:
+	case w.Accept && c.targetID != "":
+		e = meta.UpdateRemote{AcceptTarget: c.targetID}
 	default: // a target that serves no ID any more gives none to accept
-		return written{}, nil, s.failed(p, string(wire.TargetReplaced), 0)
+		return written{}, nil, s.failed(s.alone(found{class: string(wire.TargetReplaced), version: p.remote.CredentialVersion}))
 	}
 	release, err := s.takeTurn(ctx)
 	if err != nil {

@@ -17,8 +17,9 @@ const (
 	maxTopicName = 200
 )
 
-// Attach makes a remote child. The leader checks the target with its own credential, asks the parent's owners for the start offsets
-// and proposes the stub; with DryRun it writes nothing, and of the answer AttachOffsets and Warnings count (TGT-12). Problems:
+// Attach makes a remote child. The leader has every member check the target with its own credential, asks the parent's owners for the start
+// offsets and proposes the stub; with DryRun it writes nothing, and of the answer AttachOffsets, Checks, Capabilities and Warnings count
+// (TGT-12). Problems:
 // Denied, Invalid (fields, an unknown remote), NotFound (parent), and those of the check classes with `class` and `checks`.
 func (s *Service) Attach(ctx context.Context, c Caller, parent string, req wire.AttachChild) (wire.Attached, error) {
 	err := firstError(
@@ -37,7 +38,7 @@ func (s *Service) Attach(ctx context.Context, c Caller, parent string, req wire.
 	}
 	out := wire.Attached{Warnings: append([]string{}, done.Warnings...)}
 	if req.DryRun {
-		out.AttachOffsets = done.Offsets
+		out.AttachOffsets, out.Checks, out.Capabilities = done.Offsets, done.Checks, done.Capabilities
 		return out, nil
 	}
 	stub, ok := s.o.State.Topic(req.Child)
@@ -147,17 +148,17 @@ func (s *seat) leadAttach(ctx context.Context, w *write) (written, []slog.Attr, 
 	if err != nil {
 		return written{}, nil, err
 	}
-	targetID, drawn, err := s.checkTarget(ctx, p)
+	c, err := s.checkTarget(ctx, p)
 	if err != nil {
 		return written{}, nil, err
 	}
-	p.warnings = append(p.warnings, drawn...)
+	p.warnings = append(p.warnings, c.warnings...)
 	offsets, err := s.o.Fan.StartOffsets(ctx, p.parent, req.From)
 	if err != nil {
 		return written{}, nil, ownerSilent(err)
 	}
 	if req.DryRun {
-		return written{Offsets: offsets, Warnings: p.warnings}, nil, nil
+		return written{Offsets: offsets, Warnings: p.warnings, Checks: c.reports, Capabilities: c.capabilities}, nil, nil
 	}
 	extra := []slog.Attr{slog.Uint64("credential_version", p.remote.CredentialVersion)}
 	release, err := s.takeTurn(ctx)
@@ -173,7 +174,7 @@ func (s *seat) leadAttach(ctx context.Context, w *write) (written, []slog.Attr, 
 		return written{}, extra, wire.Refuse(wire.Conflict, "the remote was changed meanwhile; try again")
 	}
 	done, err := s.propose(ctx, meta.AttachRemote{
-		Topic: stub(w, p, targetID, offsets, s.o.Now()), ParentID: p.parent.ID, ParentPartitions: p.parent.Partitions,
+		Topic: stub(w, p, c.targetID, offsets, s.o.Now()), ParentID: p.parent.ID, ParentPartitions: p.parent.Partitions,
 		Origin: s.origin(w),
 	})
 	done.Warnings = p.warnings

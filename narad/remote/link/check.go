@@ -7,6 +7,7 @@ import (
 
 	"narad.example/narad/remote/outbound"
 	"narad.example/narad/remote/target"
+	"narad.example/narad/remote/vault"
 	"narad.example/narad/wire"
 )
 
@@ -17,6 +18,11 @@ const (
 	classDelayChild = "target_is_delay_child"
 	classIsStub     = "target_is_stub"
 	classSchema     = "schema_mismatch"
+	classOpen       = "target_security_off"
+	classAdmin      = "admin_credential"
+	classDisagree   = "target_disagreement"
+	classSilent     = "unreachable"
+	classOldRelease = "old_release"
 )
 
 // soonExpires is how long before its end a target's certificate is warned of (TGT-05).
@@ -25,7 +31,7 @@ const soonExpires = 14 * 24 * time.Hour
 // classKind gives the kind of refusal of a class; every class that is not named is a Conflict.
 func classKind(class string) wire.Kind {
 	switch class {
-	case "old_release", "unreachable", classStale, "target_disagreement", string(wire.RemoteMissing), string(wire.CredentialUnreadable), string(wire.NodeInsecure):
+	case classOldRelease, classSilent, classStale, classDisagree, string(wire.RemoteMissing), string(wire.CredentialUnreadable), string(wire.NodeInsecure):
 		return wire.Precondition
 	case target.EdgeClass, string(wire.RedirectRefused):
 		return wire.BadGateway
@@ -40,59 +46,62 @@ func classKind(class string) wire.Kind {
 // found is what one member's check of a target ended with. Class is empty on a pass.
 type found struct {
 	class      string
+	version    uint64 // of the credential that this node holds
 	targetID   string
 	peer       outbound.Peer // zero when the check failed or nobody may know
 	warnings   []string
+	takes      *wire.Capabilities // asked for a dry run
 	retryAfter time.Duration
 }
 
-// checkTarget asks the target for its topic and the topic's children with this node's cached credential and returns the topic's ID and what is to
-// be warned of (TGT-05). A refusal carries `class` and `checks`; nothing of the target's answer is in it (LOG-01). One check of a remote begins
-// every 5 s (TGT-13).
-func (s *site) checkTarget(ctx context.Context, p plan) (targetID string, warnings []string, err error) {
-	f, err := s.inspect(ctx, p)
+// begin finds the credential of a check: this node's posture allows remotes and it holds the remote's current credential (TGT-02). One
+// that is found wanting has a class, and nothing is asked of the target.
+func (s *site) begin(p plan) (found, vault.Entry) {
+	entry := s.o.Vault.Entry(p.remote.Name)
+	f := found{version: entry.CredentialVersion}
 	switch {
-	case err != nil:
-		return "", nil, err
-	case f.class != "":
-		return "", nil, s.failed(p, f.class, f.retryAfter)
+	case !s.OwnPosture().Allows():
+		f.class = string(wire.NodeInsecure)
+	case entry.State != "":
+		f.class = string(entry.State)
+	case entry.ID != p.remote.ID || entry.CredentialVersion != p.remote.CredentialVersion:
+		f.class = classStale
 	}
-	return f.targetID, f.warnings, nil
+	return f, entry
 }
 
-// inspect is the check itself. Its error is TGT-13's alone; without a remote or a credential nothing is asked, and nothing counted.
-func (s *site) inspect(ctx context.Context, p plan) (found, error) {
-	entry := s.o.Vault.Entry(p.remote.Name)
-	switch {
-	case entry.State != "":
-		return found{class: string(entry.State)}, nil
-	case entry.ID != p.remote.ID || entry.CredentialVersion != p.remote.CredentialVersion:
-		return found{class: classStale}, nil
-	}
-	if err := s.checks.take(p.remote.Name); err != nil {
-		return found{}, err
-	}
+// inspect is this node's check, within 15 s (TGT-01). A dry run with an allowlist asks what the target takes as well (TGT-12). The gate hears
+// of a check that failed (DEC-48).
+func (s *site) inspect(ctx context.Context, p plan, f found, entry vault.Entry) found {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	f, err := ask(ctx, entry.Client, p)
+	got, err := ask(ctx, entry.Client, p)
+	if err == nil && got.class == "" && p.req.DryRun && s.o.Guard.HasAllowlist() {
+		var c wire.Capabilities
+		c, err = target.Takes(ctx, entry.Client, p.req.RemoteTopic)
+		got.takes = &c
+	}
 	if err == nil {
-		s.addPeer(&f, entry.Client.Peer())
-		return f, nil
+		got.version = f.version
+		s.addPeer(&got, entry.Client.Peer())
+		return got
 	}
 	if s.o.Refused != nil {
 		s.o.Refused(p.remote.Name, entry.CredentialVersion, err)
 	}
+	f.class = string(wire.TargetUnavailable)
 	var e *target.Error
-	if !errors.As(err, &e) {
-		return found{class: string(wire.TargetUnavailable)}, nil
+	if errors.As(err, &e) {
+		f.class, f.retryAfter = e.Class, e.RetryAfter
 	}
-	return found{class: e.Class, retryAfter: e.RetryAfter}, nil
+	return f
 }
 
 // addPeer adds what the connection told of the target to a check that passed. Without an allowlist a check must not tell what it found
 // at an address (api.md), so there is nothing to warn of either.
 func (s *site) addPeer(f *found, peer outbound.Peer) {
 	if f.class != "" || !s.o.Guard.HasAllowlist() {
+		f.warnings = nil
 		return
 	}
 	f.peer = peer
@@ -101,36 +110,70 @@ func (s *site) addPeer(f *found, peer outbound.Peer) {
 	}
 }
 
-// ask reads the topic and its children listing (TGT-05, TGT-06). Its error is a *target.Error.
+// olderRelease warns of a target whose listing knows no remote children (RUN-09).
+const olderRelease = "the target is on a release before remote children: loops are detected once it is upgraded"
+
+// ask makes the requests of a check in their order: whether the target asks who one is, its topic, the topic's children, whether the
+// credential may produce, and that it is no admin's (TGT-04 to TGT-08). Its error is a *target.Error.
 func ask(ctx context.Context, c target.Doer, p plan) (found, error) {
-	info, err := target.Topic(ctx, c, p.req.RemoteTopic)
+	topic := p.req.RemoteTopic
+	closed, err := target.AsksWho(ctx, c, topic)
 	switch {
 	case err != nil:
 		return found{}, err
+	case !closed:
+		return found{class: classOpen}, nil
+	}
+	info, err := target.Topic(ctx, c, topic)
+	if err != nil {
+		return found{}, err
+	}
+	f := found{class: unfit(info, p), targetID: info.ID}
+	if f.class != "" {
+		return f, nil
+	}
+	l, err := target.Listing(ctx, c, topic)
+	switch {
+	case err != nil:
+		return found{}, err
+	case target.Loops(l):
+		return found{class: string(wire.TargetHasRemoteChildren)}, nil
+	case l.ParentID == "":
+		f.warnings = []string{olderRelease}
+	case l.ParentID != info.ID: // made anew between the two requests
+		return found{class: string(wire.TargetReplaced)}, nil
+	}
+	if err = target.MayProduce(ctx, c, topic); err != nil {
+		return found{}, err
+	}
+	all, err := target.ListsUsers(ctx, c)
+	if all {
+		f.class = classAdmin
+	}
+	return f, err
+}
+
+// unfit is the class of a topic that no link may send to (TGT-05).
+func unfit(info target.Info, p plan) string {
+	switch {
 	case !info.Exists:
-		return found{class: string(wire.TargetMissing)}, nil
+		return string(wire.TargetMissing)
 	case info.Stub:
-		return found{class: classIsStub}, nil
+		return classIsStub
 	case info.DelayChild:
-		return found{class: classDelayChild}, nil
+		return classDelayChild
 	case info.ID != "" && info.ID == p.parent.ID:
-		return found{class: classIsSource}, nil
+		return classIsSource
 	case p.parent.ID != "" && info.SchemaVersion > 0: // no topic of this release has a schema, so none can match
-		return found{class: classSchema}, nil
+		return classSchema
 	}
-	row, err := target.Check(ctx, c, p.req.RemoteTopic, info.ID)
-	switch {
-	case err != nil:
-		return found{}, err
-	case row != target.RowNone: // a loop, or a topic that was made anew between the two requests
-		return found{class: string(target.StateOf(row))}, nil
-	}
-	return found{targetID: info.ID}, nil
+	return ""
 }
 
 // report is this member's line of a check.
-func (s *site) report(p plan, f found) wire.Check {
-	r := wire.Check{Node: s.o.NodeID, Result: wire.CheckPass, Class: f.class, CredentialVersion: p.remote.CredentialVersion}
+func (s *site) report(f found) wire.Check {
+	own := s.OwnPosture()
+	r := wire.Check{Node: s.o.NodeID, Result: wire.CheckPass, Class: f.class, CredentialVersion: f.version, Posture: &own}
 	if f.class != "" {
 		r.Result = wire.CheckFail
 		return r
@@ -154,16 +197,3 @@ const (
 )
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-func (s *site) failed(p plan, class string, retryAfter time.Duration) error {
-	report := s.report(p, found{class: class})
-	problem := wire.Refuse(classKind(class), "the target check failed: %s", class).With("class", class).With("checks", []wire.Check{report})
-	switch problem.Kind {
-	case wire.Unavailable, wire.Throttled:
-		if retryAfter <= 0 {
-			retryAfter = retrySoon
-		}
-		return problem.After(retryAfter)
-	}
-	return problem
-}

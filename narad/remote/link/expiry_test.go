@@ -71,7 +71,7 @@ func TestACheckWithoutAnAllowlistTellsLittle(t *testing.T) {
 	r, _ := expiring(t, &left)
 	got, err := r.Test(t.Context(), root, "dr", wire.TestRemote{Topic: "orders"})
 	require.NoError(t, err)
-	require.Equal(t, []wire.Check{{Node: "n1", Result: "pass", CredentialVersion: 1}}, got.Checks)
+	require.Equal(t, []wire.Check{{Node: "n1", Result: "pass", CredentialVersion: 1, Posture: sound()}}, got.Checks)
 	stub, err := r.Attach(t.Context(), root, "orders", attach("orders-dr"))
 	require.NoError(t, err)
 	require.Empty(t, stub.Warnings)

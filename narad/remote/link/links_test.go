@@ -1,6 +1,7 @@
 package link
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -218,7 +219,7 @@ func TestWhatTheTargetSaysOfItself(t *testing.T) {
 		body, err := json.Marshal(p.Fields)
 		require.NoError(t, err)
 		r.noSecrets(string(body))
-		require.Equal(t, []wire.Check{{Node: "n1", Result: "fail", Class: tc.class, CredentialVersion: 1}}, p.Fields["checks"])
+		require.Equal(t, []wire.Check{{Node: "n1", Result: "fail", Class: tc.class, CredentialVersion: 1, Posture: sound()}}, p.Fields["checks"])
 	}
 	rec, _ := r.raft.Remote("dr")
 	rec.Ciphertext[len(rec.Ciphertext)-1] ^= 1
@@ -350,5 +351,45 @@ func TestWhoSharesACheck(t *testing.T) {
 		time.Sleep(checkEvery + time.Second)
 		g.enter("q").waiting--
 		require.Len(t, g.parents, 1)
+	})
+}
+
+// patient is members and owners that answer nothing: each read lasts as long as it is waited for.
+type patient struct{ waited []time.Duration }
+
+func (p *patient) wait(ctx context.Context) {
+	began := time.Now()
+	<-ctx.Done()
+	p.waited = append(p.waited, time.Since(began))
+}
+
+func (p *patient) Backlog(ctx context.Context, _ meta.Topic) BacklogReport {
+	p.wait(ctx)
+	return BacklogReport{NotAnswering: []string{"n2"}}
+}
+
+func (p *patient) Lag(ctx context.Context, _ meta.Topic) LagReport {
+	p.wait(ctx)
+	return LagReport{NotAnswering: []string{"n2"}}
+}
+
+// The leader waits for backlogs for 15 s and then for lags for 5 s; whoever said nothing by then holds the delete back.
+//
+// covers: UNS-03, UNS-04
+func TestTheUnshippedCheckEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		state, p := meta.NewState(), &patient{}
+		require.NoError(t, state.Apply(1, meta.CreateTopic{Topic: meta.Topic{Name: "orders", ID: meta.NewID(), Partitions: 1, Owner: "u", Nodes: []string{"n1"}}}))
+		s := &seat{site: &site{o: Options{State: state, Backlog: p, Lag: p}}}
+		parent, _ := state.Topic("orders")
+		link := meta.Topic{Name: "c", AttachEpoch: "e"}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // who set it off has left, others may wait for it
+		report := s.readUnshipped(ctx, parent)
+		require.Equal(t, []time.Duration{15 * time.Second}, p.waited, "a parent without links has no lag to read")
+		u, clean := report.of([]meta.Topic{link})
+		require.False(t, clean)
+		require.Equal(t, []string{"n2"}, u.NotAnswering)
+		require.False(t, u.LagComplete)
 	})
 }

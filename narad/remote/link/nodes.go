@@ -20,7 +20,9 @@ type Holding struct {
 // Members asks the other members.
 type Members interface {
 	// Postures returns what each answered, and the members that did not answer.
-	Postures(ctx context.Context) (answers map[string]Posture, silent []string)
+	Postures(ctx context.Context) (answers map[string]wire.Posture, silent []string)
+	// Check has each make the check of a target, and returns the answers and the members that did not answer or know no such check.
+	Check(ctx context.Context, ask CheckAsk) (answers map[string]CheckReply, silent []string)
 	// Holdings returns the answers by member, and the members that did not answer.
 	Holdings(ctx context.Context) (answers map[string][]Holding, silent []string)
 }

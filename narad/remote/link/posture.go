@@ -8,15 +8,12 @@ import (
 	"narad.example/narad/wire"
 )
 
-// Posture is what a member answers to RemoteCheck: whether it may have remotes (WRT-03).
-type Posture struct {
-	Security          bool `json:"security_enabled"`
-	LegacyClusterAuth bool `json:"legacy_cluster_auth"`
-}
-
-// OwnPosture is this node's.
-func (s *Service) OwnPosture() Posture {
-	return Posture{Security: s.o.Settings.Security, LegacyClusterAuth: s.o.Settings.LegacyClusterAuth}
+// OwnPosture is this node's, which it answers to RemoteCheck (WRT-03).
+func (s *site) OwnPosture() wire.Posture {
+	set := s.o.Settings
+	return wire.Posture{
+		Security: set.Security, LegacyClusterAuth: set.LegacyClusterAuth, RaftTLS: set.RaftTLS, APIHopEncrypted: set.APIHopEncrypted,
+	}
 }
 
 // everyPosture asks the other members, dead ones and Raft servers without a member record included: a password must not reach a node that
@@ -30,7 +27,7 @@ func (s *site) everyPosture(ctx context.Context) error {
 	answers, silent := s.o.Members.Postures(ctx)
 	var insecure []string
 	for member, p := range answers {
-		if !p.Security || p.LegacyClusterAuth {
+		if !p.Allows() {
 			insecure = append(insecure, member)
 		}
 	}

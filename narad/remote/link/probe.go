@@ -7,8 +7,8 @@ import (
 	"narad.example/narad/wire"
 )
 
-// Test runs the checks of an attach against the remote from this node, and stores nothing. What a check finds is the answer; errors are
-// Denied, NotFound (the remote), Invalid (fields) and Throttled (TGT-13).
+// Test runs the checks of an attach against the remote, and stores nothing: on every member, or without an allowlist on this one alone. What
+// the checks find is the answer; errors are Denied, NotFound (the remote), Invalid (fields) and Throttled (TGT-13).
 func (s *Service) Test(ctx context.Context, c Caller, name string, req wire.TestRemote) (wire.RemoteTest, error) {
 	p := plan{req: wire.AttachChild{RemoteTopic: req.Topic}}
 	err := firstError(
@@ -30,12 +30,15 @@ func (s *Service) Test(ctx context.Context, c Caller, name string, req wire.Test
 	if err != nil {
 		return wire.RemoteTest{}, err
 	}
-	f, err := s.inspect(ctx, p)
+	found, err := s.checkEverywhere(ctx, p, s.o.Guard.HasAllowlist())
 	if err != nil {
 		return wire.RemoteTest{}, err
 	}
-	report := s.report(p, f)
-	return wire.RemoteTest{Remote: name, Result: report.Result, Class: report.Class, Checks: []wire.Check{report}}, nil
+	out := wire.RemoteTest{Remote: name, Result: wire.CheckPass, Class: found.class, Checks: found.reports}
+	if found.class != "" {
+		out.Result = wire.CheckFail
+	}
+	return out, nil
 }
 
 func (s *site) tested(p *plan, name string) error {

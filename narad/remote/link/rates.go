@@ -2,6 +2,8 @@ package link
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -51,6 +53,22 @@ type spacing struct {
 
 	mu   sync.Mutex // guards last
 	last map[string]time.Time
+}
+
+// takeSoon is take for a check that another member asks for: what is left of the spacing is waited for up to patience, since two clocks that
+// measure one spacing differ by what the calls took.
+func (s *spacing) takeSoon(ctx context.Context, remote string, patience time.Duration) error {
+	err := s.take(remote)
+	var p *wire.Problem
+	if !errors.As(err, &p) || p.RetryAfter > patience {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return err
+	case <-time.After(p.RetryAfter):
+		return s.take(remote)
+	}
 }
 
 // take lets a check of the remote begin, or refuses with Throttled.

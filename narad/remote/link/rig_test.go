@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -146,6 +147,24 @@ func (o *owners) Blocked(context.Context, meta.Topic, meta.Topic, int) ([]wire.B
 	return o.blocked, o.silent
 }
 
+// journal is what was logged: the credential cache logs beside the test.
+type journal struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
 // rig is one node that leads, and one scripted target.
 type rig struct {
 	*Service
@@ -153,9 +172,10 @@ type rig struct {
 	raft   *raft
 	leader *leader
 	owners *owners
-	logs   bytes.Buffer
+	logs   journal
 	ca     string
-	target http.HandlerFunc
+	target http.HandlerFunc // of the topic and its children listing
+	door   http.HandlerFunc // of everything else a check asks; nil is a target as it should be
 
 	expires time.Time // of the target's certificate
 }
@@ -163,7 +183,7 @@ type rig struct {
 func newRig(t *testing.T, change ...func(*Options)) *rig {
 	t.Helper()
 	r := &rig{t: t, raft: &raft{State: meta.NewState(), term: 1, moved: make(chan struct{})}, leader: &leader{}, owners: &owners{lag: LagReport{Complete: true}}}
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.target(w, req) }))
+	server := httptest.NewTLSServer(http.HandlerFunc(r.serve))
 	r.expires = server.Certificate().NotAfter
 	r.ca = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	r.target = topicAnswer(`{"name":"orders","id":"00000000000000ff"}`)
@@ -204,6 +224,34 @@ func newRig(t *testing.T, change ...func(*Options)) *rig {
 		}
 	})
 	return r
+}
+
+// serve is the scripted target: what is asked without a credential, of users or as a batch is the door's.
+func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
+	asksTopic := req.Method == http.MethodGet && strings.HasPrefix(req.URL.Path, "/v1/topics/")
+	switch {
+	case asksTopic && req.Header.Get("Authorization") != "":
+		r.target(w, req)
+	case r.door != nil:
+		r.door(w, req)
+	default:
+		goodDoor(w, req)
+	}
+}
+
+// goodDoor is a target that asks who one is and takes this credential for a producer's, 1,000 messages at a time.
+func goodDoor(w http.ResponseWriter, req *http.Request) {
+	body, _ := io.ReadAll(req.Body)
+	switch {
+	case req.Header.Get("Authorization") == "":
+		answer(401, `{"error":"unauthorized"}`)(w, req)
+	case req.URL.Path == "/v1/users":
+		answer(403, `{"error":"admin required"}`)(w, req)
+	case req.Header.Get("Content-Encoding") == "" && strings.Contains(string(body), "[]"):
+		answer(400, `{"error":"messages required"}`)(w, req)
+	default:
+		answer(400, `{"error":"message 0: payload required"}`)(w, req)
+	}
 }
 
 // noSecrets looks for the password in every spelling that it has anywhere.
@@ -293,3 +341,6 @@ func (r *rig) refusal(err error, kind wire.Kind) *wire.Problem {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// sound is the posture of the rig's node.
+func sound() *wire.Posture { return &wire.Posture{Security: true, APIHopEncrypted: true} }

@@ -95,6 +95,7 @@ type Settings struct {
 	Security          bool // security.enabled
 	LegacyClusterAuth bool // security.allow_legacy_cluster_auth
 	APIHopEncrypted   bool // remotes.api_hop_encrypted
+	RaftTLS           bool // cluster.tls_cert_file is set
 }
 
 // Cursors asks the owner of a parent partition what its cursor of a link is stuck on.

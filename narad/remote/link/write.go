@@ -21,6 +21,7 @@ const (
 	kindPause        = "pause"
 	kindResume       = "resume"
 	kindSkip         = "skip"
+	kindReencrypt    = "reencrypt"
 )
 
 // write is the body of a RemoteWrite. It carries a password only sealed, inside Put.
@@ -42,6 +43,7 @@ type write struct {
 	Skip      *meta.SkipOne     `json:"skip,omitempty"`
 
 	links []string // the leader's: what a parent's delete ends, as "parent/child"
+	lined bool     // the leader's: each remote of a re-encrypt has its own audit line already
 }
 
 // written is the leader's answer.
@@ -49,6 +51,10 @@ type written struct {
 	Index    uint64   `json:"index,omitempty"` // 0 for a dry run
 	Offsets  []int64  `json:"offsets,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
+
+	Checks       []wire.Check       `json:"checks,omitempty"`
+	Capabilities *wire.Capabilities `json:"capabilities,omitempty"`
+	Reencrypted  *wire.Reencrypted  `json:"reencrypted,omitempty"`
 }
 
 // submit sends the write to the leader and waits until this node has applied it.
@@ -89,7 +95,7 @@ func (s *Service) submit(ctx context.Context, c Caller, w write) (written, error
 // the remote plane's.
 func (s *Service) mayWrite(w *write) error {
 	switch w.Kind {
-	case kindPutRemote, kindDeleteRemote:
+	case kindPutRemote, kindDeleteRemote, kindReencrypt:
 		return s.remoteWrites.take()
 	case kindAttach:
 		if w.Attach.DryRun {
@@ -155,6 +161,8 @@ func (s *seat) lead(ctx context.Context, w *write) (written, []slog.Attr, error)
 		return s.leadResume(ctx, w)
 	case w.Kind == kindSkip && w.Skip != nil:
 		return s.leadSkip(ctx, w)
+	case w.Kind == kindReencrypt:
+		return s.leadReencrypt(ctx, w)
 	}
 	return written{}, nil, wire.Refuse(wire.Precondition, "the leader does not know this write; bring all members to one release")
 }
@@ -175,7 +183,7 @@ func (s *seat) propose(ctx context.Context, e meta.Entry) (written, error) {
 
 // auditLeader writes the leader's lines, none for a dry run (DEC-36), and remembers those of a committed entry (DEC-13).
 func (s *seat) auditLeader(ctx context.Context, w *write, index uint64, extra []slog.Attr, err error) {
-	if w.Attach != nil && w.Attach.DryRun {
+	if w.Attach != nil && w.Attach.DryRun || w.lined {
 		return
 	}
 	outcome := audit.Committed
@@ -210,6 +218,8 @@ func (w *write) event() (event, about string) {
 		return "remote.update", w.Put.Remote.Name
 	case kindDeleteRemote:
 		return "remote.delete", w.Name
+	case kindReencrypt:
+		return "remote.reencrypt", w.Name
 	case kindAttach:
 		if w.Attach == nil {
 			return "remote_child.create", w.Parent

@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"narad.example/narad/wire"
 )
@@ -19,10 +20,8 @@ func Check(ctx context.Context, c Doer, topic, recorded string) (row string, err
 	if err != nil {
 		return "", err
 	}
-	for i := range l.Children {
-		if e := l.Children[i].RemoteEntry; e != nil && e.Remote != "" {
-			return RowLoop, nil
-		}
+	if Loops(l) {
+		return RowLoop, nil
 	}
 	id := l.ParentID
 	if id == "" {
@@ -42,4 +41,9 @@ func Check(ctx context.Context, c Doer, topic, recorded string) (row string, err
 		return RowReplaced, nil
 	}
 	return RowNone, nil
+}
+
+// Loops tells whether a listing has a remote child (TGT-06).
+func Loops(l wire.Children) bool {
+	return slices.ContainsFunc(l.Children, func(c wire.ChildEntry) bool { return c.RemoteEntry != nil && c.Remote != "" })
 }

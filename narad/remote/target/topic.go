@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"narad.example/narad/remote/outbound"
@@ -43,7 +42,7 @@ type Info struct {
 // Topic reads GET /v1/topics/{t}. A topic that is not there is an Info without Exists, no error. The error is an *Error.
 func Topic(ctx context.Context, c Doer, topic string) (Info, error) {
 	var d wire.TopicDetail
-	if e := get(ctx, c, "/v1/topics/"+url.PathEscape(topic), &d); e != nil {
+	if e := get(ctx, c, topicPath(topic), &d); e != nil {
 		if e.Row == "ANS-10" {
 			return Info{}, nil
 		}
@@ -66,7 +65,7 @@ func Listing(ctx context.Context, c Doer, topic string) (wire.Children, error) {
 		ParentID string             `json:"parent_id"`
 		Children *[]wire.ChildEntry `json:"children"`
 	}
-	if e := get(ctx, c, "/v1/topics/"+url.PathEscape(topic)+"/children", &l); e != nil {
+	if e := get(ctx, c, topicPath(topic)+"/children", &l); e != nil {
 		return wire.Children{}, e
 	}
 	if l.Children == nil || l.Parent == "" {
@@ -77,25 +76,11 @@ func Listing(ctx context.Context, c Doer, topic string) (wire.Children, error) {
 
 // get sends one GET and decodes its 200.
 func get(ctx context.Context, c Doer, path string, into any) *Error {
-	a, err := c.Do(ctx, &outbound.Request{Method: http.MethodGet, Path: path, RequestID: requestID()})
-	r := Read(a, err)
-	switch {
-	case r.Row == RowBare404, r.Row == RowNone && r.Status != http.StatusOK:
-		return edge(r.Status) // no answer that this route has, so something in front gave it
-	case r.Row == RowNone:
-		if !DecodeJSON(a, into) {
-			return edge(r.Status)
-		}
+	a, r := send(ctx, c, &outbound.Request{Method: http.MethodGet, Path: path})
+	if r.Row == RowNone && r.Status == http.StatusOK && DecodeJSON(a, into) {
 		return nil
 	}
-	e := &Error{Reading: r, State: StateOf(r.Row)}
-	if e.Class = string(e.State); r.Edge {
-		e.Class = EdgeClass
-	}
-	if r.Row == "ANS-14" {
-		e.RetryAfter = RetryAfter(a.Header, a.At)
-	}
-	return e
+	return refused(a, r) // another answer than this route has was given by something in front
 }
 
 // requestID is a fresh ID, so that a late answer to another request is never taken for this one's (SND-14).

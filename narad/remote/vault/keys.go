@@ -45,6 +45,8 @@ const (
 type Keys struct {
 	current, previous []byte // decoded secrets, nil when there is none that can be used
 
+	reopened atomic.Int64 // passwords opened to be sealed again
+
 	mu      sync.Mutex // guards derived
 	derived map[string]*key
 }
@@ -157,6 +159,27 @@ func (k *Keys) Open(salt []byte, r *meta.Remote) ([]byte, error) {
 	}
 	return nil, ErrKeyUnknown
 }
+
+// Reseal puts a ciphertext of the same password under the current key in place, and tells whether r was under another one. It changes
+// Ciphertext, KeyVersion and Fingerprint (DEC-32). The error is ErrKeyUnknown, ErrOpen or a *wire.Problem of Seal.
+func (k *Keys) Reseal(salt []byte, r *meta.Remote) (changed bool, err error) {
+	if err = k.Usable(); err != nil {
+		return false, err
+	}
+	if r.KeyVersion == k.Version(salt) {
+		return false, nil
+	}
+	password, err := k.Open(salt, r)
+	if err != nil {
+		return false, err
+	}
+	k.reopened.Add(1)
+	defer wipe(password)
+	return true, k.Seal(salt, r, password)
+}
+
+// Reopened counts the passwords that Reseal opened since this node started (narad_remote_reseal_opens_total).
+func (k *Keys) Reopened() int64 { return k.reopened.Load() }
 
 // derive makes the keys of a secret and a salt, once.
 func (k *Keys) derive(secret, salt []byte) (*key, error) {

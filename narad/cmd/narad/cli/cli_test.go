@@ -88,6 +88,7 @@ func TestCommands(t *testing.T) {
 		{"remote set r --max-in-flight 4 --check-interval 10s --compression zstd", "", []string{`200 {"name":"r"}`}, []string{"PATCH " + base + `/v1/remotes/r {"limits":{"max_in_flight":4,"check_interval_ms":10000,"compression":"zstd"}}`}, `"name": "r"`},
 		{"remote set r --no-ca --username s", "remote-password\n", []string{`200 {"name":"r"}`}, []string{"PATCH " + base + `/v1/remotes/r {"username":"s","password":"remote-password","ca_pem":""}`}, `"name": "r"`},
 		{"remote set r --new-password", "remote-password\n", []string{`200 {"name":"r"}`}, []string{"PATCH " + base + `/v1/remotes/r {"password":"remote-password"}`}, `"name": "r"`},
+		{"remote reencrypt", "", []string{`200 {"key_version":"aa","reencrypted":["r"],"already_current":[],"failed":[]}`}, []string{"POST " + base + "/v1/cluster/reencrypt-remotes"}, `"reencrypted": [`},
 		{"remote test r --topic t --source s", "", []string{`200 {"remote":"r","result":"pass"}`}, []string{"POST " + base + `/v1/remotes/r/test {"topic":"t","source":"s"}`}, `"result": "pass"`},
 		{"remote ls --no-nodes", "", []string{`200 {"allowlist":"none"}`}, []string{"GET " + base + "/v1/remotes?nodes=false"}, `"allowlist": "none"`},
 		{"cluster members", "", []string{`200 {"members":[{"id":"n1","addr":"n1:7944","status":"alive","leader":true,"voter":true,"owned_partitions":3,"heartbeat_age_seconds":0},{"id":"n2","status":"dead","draining":true,"decommission_blocked":[{"code":"owner_dead"}]}]}`}, []string{"GET " + base + "/v1/cluster/members"}, "n2  dead, draining  follower  0           0      -"},
@@ -111,6 +112,16 @@ func TestCommands(t *testing.T) {
 			require.NotContains(t, out, "remote-password")
 		})
 	}
+}
+
+// A re-encrypt that could not open a remote shows the answer and exits non-zero.
+//
+// covers: CRD-11
+func TestAReencryptThatFailed(t *testing.T) {
+	n := &node{answers: []string{`200 {"key_version":"aa","reencrypted":[],"already_current":[],"failed":[{"name":"r","reason":"key_unknown"}]}`}}
+	out, err := run(n, nil, "", "remote", "reencrypt")
+	require.ErrorContains(t, err, "1 remotes could not be opened")
+	require.Contains(t, out, `"reason": "key_unknown"`)
 }
 
 // covers: CRD-16

@@ -12,7 +12,7 @@ import (
 
 func (g *Global) remoteCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "remote", Short: "Administer the clusters that links may send to"}
-	cmd.AddCommand(g.remoteAdd(), g.remoteSet(), g.remoteTest(), g.remoteList(), g.remoteRemove())
+	cmd.AddCommand(g.remoteAdd(), g.remoteSet(), g.remoteTest(), g.remoteReencrypt(), g.remoteList(), g.remoteRemove())
 	return cmd
 }
 
@@ -77,6 +77,26 @@ func (g *Global) remoteList() *cobra.Command {
 		return printJSON(cmd, l)
 	})
 	return cmd
+}
+
+func (g *Global) remoteReencrypt() *cobra.Command {
+	return &cobra.Command{
+		Use: "reencrypt", Args: cobra.NoArgs,
+		Short: "Seal every remote's password under the present cluster secret; exits non-zero when one could not be opened",
+		RunE: g.run(func(cmd *cobra.Command, c *client.Client, _ []string) error {
+			r, err := c.Remotes().Reencrypt(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err = printJSON(cmd, r); err != nil {
+				return err
+			}
+			if len(r.Failed) > 0 {
+				return fmt.Errorf("%d remotes could not be opened; give them their password again with `narad remote set`", len(r.Failed))
+			}
+			return nil
+		}),
+	}
 }
 
 func (g *Global) remoteRemove() *cobra.Command {
