@@ -3,6 +3,7 @@ package node_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -13,8 +14,8 @@ import (
 	"narad.example/narad/wire"
 )
 
-// three starts a cluster of three nodes and waits until each is ready.
-func (b *bubble) three(prefix string) []*machine {
+// three starts a cluster of three nodes, those of the numbers given of a release before remotes, and waits until each is ready.
+func (b *bubble) three(prefix string, older ...int) []*machine {
 	b.t.Helper()
 	var peers []string
 	for i := range 3 {
@@ -25,6 +26,7 @@ func (b *bubble) three(prefix string) []*machine {
 		m := b.machine(fmt.Sprintf("%s%d", prefix, i+1))
 		m.config.Cluster.Addr, m.config.Cluster.Peers = ":7943", peers
 		m.config.Security.AllowPlaintextRaft = true
+		m.older = slices.Contains(older, i)
 		all = append(all, m)
 	}
 	for _, m := range all {
