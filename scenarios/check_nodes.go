@@ -24,7 +24,7 @@ func (f *Fault) losesPower() bool { return f.Disk != nil && diskFaults[f.Disk.Fa
 
 // Kills tells whether the node's process ends in the fault.
 func (f *Fault) Kills() bool {
-	return f.Kill != "" || f.Stop != "" || f.Restart != "" || f.Rolling != "" || f.losesPower()
+	return f.Kill != "" || f.Stop != "" || f.Restart != "" || f.Rolling != "" || f.Upgrade != "" || f.losesPower()
 }
 
 // simOnly asks for the backend that alone can do what is said.

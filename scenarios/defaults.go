@@ -45,7 +45,7 @@ func fill(s *Scenario) {
 		} else if t != nil {
 			t.Stream = cmp.Or(t.Stream, "upstream")
 		}
-		if f := &s.Faults[i]; f.Restart != "" || f.Rolling != "" {
+		if f := &s.Faults[i]; f.Restart != "" || f.Rolling != "" || f.Upgrade != "" {
 			f.For = cmp.Or(f.For, defaultDown)
 		}
 		if f := &s.Faults[i]; f.Parts() {

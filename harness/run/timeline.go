@@ -65,7 +65,7 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 	}
 	p.activate(name, true)
 	defer p.activate(name, false)
-	ends := spec.Kind == faults.Kill || spec.Kind == faults.Stop || spec.Kind == faults.Restart
+	ends := spec.Kind == faults.Kill || spec.Kind == faults.Stop || spec.Kind == faults.Restart || spec.Kind == faults.Upgraded
 	if ends {
 		p.beforeDeath(ctx, node, spec.Kind != faults.Kill)
 	}
