@@ -25,7 +25,8 @@ type Spec struct {
 	Face    string         // of tls
 	Answers []string       // of dns
 	Slow    time.Duration  // of kill, stop, start, restart, upgrade: how long the started node stands still
-	Parted  cluster.Cut    // of part
+	Parted  cluster.Cut    // of part; of mute what it carries
+	Says    string         // of mute
 	Set     map[string]any // of config
 }
 
@@ -52,6 +53,9 @@ var Table = []Row{
 	{Restart, "a node ends as it is meant to and starts again", process},
 	{Upgraded, "a node of an older release ends as it is meant to and starts as the present one", func(s Spec) Fault {
 		return &Upgrade{Process: Process{Label: s.Label, Kind: Upgraded, Node: s.Node, Slow: s.Slow}}
+	}},
+	{Muted, "others that dial a node meet somebody who never answers", func(s Spec) Fault {
+		return &Mute{Label: s.Label, Node: s.Node, Carries: s.Parted.Carries, Says: s.Says}
 	}},
 	{Part, "nodes are parted from each other", func(s Spec) Fault { return &Parting{Label: s.Label, Cut: s.Parted} }},
 	{Pause, "a node stands still, as by SIGSTOP", process},

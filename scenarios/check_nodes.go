@@ -66,6 +66,20 @@ func (c *checker) disk(f *Fault, path string, down map[string]bool) {
 	}
 }
 
+// mute is of a node that others dial.
+func (c *checker) mute(f *Fault, path string) {
+	c.simOnly(path+".mute", "a node can be muted")
+	if f.For <= 0 {
+		c.say(path+".for", "is missing: a muted node speaks again")
+	}
+	if f.Says == "" && !c.given(path+".says") {
+		c.say(path+".says", "is missing; allowed: nothing, garbage, endless")
+	}
+	if side, _, _ := strings.Cut(f.Mute, "-"); side == "source" && c.s.Source.Nodes < 3 || side == "target" && c.s.Target.Nodes < 3 {
+		c.say(path+".mute", "nobody dials a single node")
+	}
+}
+
 func (c *checker) clock(f *Fault, path string) {
 	if f.Clock == nil {
 		return

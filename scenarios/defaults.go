@@ -48,6 +48,9 @@ func fill(s *Scenario) {
 		if f := &s.Faults[i]; f.Restart != "" || f.Rolling != "" || f.Upgrade != "" {
 			f.For = cmp.Or(f.For, defaultDown)
 		}
+		if f := &s.Faults[i]; f.Mute != "" {
+			f.Carries = cmp.Or(f.Carries, "rpc")
+		}
 		if f := &s.Faults[i]; f.Parts() {
 			f.Carries = cmp.Or(f.Carries, "all")
 		}

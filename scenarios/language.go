@@ -147,13 +147,15 @@ type Fault struct {
 	Cut     bool     `yaml:"cut,omitempty"` // the link is down, or nodes are parted
 	OneWay  bool     `yaml:"one_way,omitempty"`
 	Silent  bool     `yaml:"silent,omitempty"`
-	Carries string   `yaml:"carries,omitempty" enum:"all,raft,rpc"` // what is cut between nodes
+	Carries string   `yaml:"carries,omitempty" enum:"all,raft,rpc"` // what is cut between nodes, or muted
 	Kill    string   `yaml:"kill,omitempty"`
 	Stop    string   `yaml:"stop,omitempty"` // graceful
 	Restart string   `yaml:"restart,omitempty"`
 	Rolling string   `yaml:"rolling,omitempty" enum:"source,target"` // restarts the nodes of a side one after the other
 	Upgrade string   `yaml:"upgrade,omitempty"`                      // restarts a node of an older release with the present one
-	Slow    Duration `yaml:"slow,omitempty"`                         // how long a started node stands still first
+	Mute    string   `yaml:"mute,omitempty"`                         // others that dial this node meet somebody who never answers
+	Says    string   `yaml:"says,omitempty" enum:"nothing,garbage,endless"`
+	Slow    Duration `yaml:"slow,omitempty"` // how long a started node stands still first
 	Start   string   `yaml:"start,omitempty"`
 	Pause   string   `yaml:"pause,omitempty"`
 	Disk    *Disk    `yaml:"disk,omitempty"`

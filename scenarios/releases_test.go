@@ -8,6 +8,28 @@ import (
 )
 
 // covers: HAR-04
+func TestMistakesOfAMutedNodeAreNamed(t *testing.T) {
+	for fault, want := range map[string]string{
+		"{at: 1s, for: 1s, mute: source-4, says: nothing}":                `faults[0].mute: "source-4" is no node`,
+		"{at: 1s, mute: source-1, says: nothing}":                         `faults[0].for: is missing: a muted node speaks again`,
+		"{at: 1s, for: 1s, mute: source-1}":                               `faults[0].says: is missing; allowed: nothing, garbage, endless`,
+		"{at: 1s, for: 1s, mute: source-1, says: lies}":                   `faults[0].says: "lies" is unknown`,
+		"{at: 1s, for: 1s, pause: source-1, says: nothing}":               `faults[0].says: is for mute`,
+		"{at: 1s, for: 1s, mute: source-1, says: nothing, one_way: true}": `faults[0].one_way: is for a cut between nodes`,
+	} {
+		_, err := Parse("x.yaml", []byte(three+"faults:\n  - "+fault+"\n"))
+		require.ErrorContains(t, err, want)
+	}
+	s, err := Parse("x.yaml", []byte(three+"faults:\n  - {at: 1s, for: 1s, mute: source-1, says: garbage}\n"))
+	require.NoError(t, err)
+	require.Equal(t, "mute on source-1 at 1s", s.Faults[0].Name())
+	require.Equal(t, "rpc", s.Faults[0].Carries)
+	_, err = Parse("x.yaml", []byte(good+"faults:\n  - {at: 1s, for: 1s, mute: source-1, says: garbage}\n"))
+	require.ErrorContains(t, err, "simulation alone")
+	require.ErrorContains(t, err, "nobody dials a single node")
+}
+
+// covers: HAR-04
 func TestMistakesOfReleasesAreNamed(t *testing.T) {
 	mixed := strings.Replace(three, "source: {nodes: 3}", "source: {nodes: 3, older: [2]}", 1)
 	mixed = strings.Replace(mixed, "child: orders-to-b}", "child: orders-to-b, attach: after}", 1) + "steps: [{at: 3s, action: create_remote}]\n"

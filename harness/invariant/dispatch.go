@@ -108,7 +108,7 @@ func repeatsInOrder(f *finding, w way, list []laid) {
 			continue
 		}
 		for k := i + 1; k < j; k++ {
-			if other := list[k]; other.op.At >= l.op.Done && last[other.op.ID] < j {
+			if other := list[k]; other.op.At > l.op.Done && last[other.op.ID] < j {
 				f.breaks(l.op.ID, "%s (%s/%d/%d) lies there again at %d, behind %s, which does not", l.op.ID, w.topic, w.partition, list[i].offset, l.offset, other.op.ID)
 				break
 			}

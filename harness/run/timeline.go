@@ -122,7 +122,7 @@ func faultSpec(f scenarios.Fault) faults.Spec {
 	if c := f.Clock; c != nil {
 		s.Step, s.Drift = c.Step.D(), c.Drift.D()
 	}
-	s.Face, s.Answers = f.TLS, f.DNS
+	s.Face, s.Answers, s.Says, s.Parted.Carries = f.TLS, f.DNS, f.Says, f.Carries
 	if c := f.Config; c != nil {
 		s.Set = c.Set
 	}
