@@ -2,14 +2,11 @@ package faults
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"narad.example/harness/cluster"
-	"narad.example/narad/client"
 )
 
 // Upgraded is the kind of a fault that restarts a node of an older release with the present one.
@@ -44,7 +41,7 @@ func (u *Upgrade) Inject(ctx context.Context, rig cluster.Rig, _ *rand.Rand) (bo
 	if err != nil {
 		return false, nil, err
 	}
-	if u.was, err = IsOlder(ctx, n); err != nil {
+	if u.was, err = cluster.IsOlder(ctx, n); err != nil {
 		return false, nil, err
 	}
 	if err = n.Stop(ctx); err != nil {
@@ -75,24 +72,6 @@ func (u *Upgrade) Heal(ctx context.Context, rig cluster.Rig) (bool, Evidence, er
 			return false, nil, fmt.Errorf("%s is not back: %w", u.Node, err)
 		}
 	}
-	older, err := IsOlder(ctx, n)
+	older, err := cluster.IsOlder(ctx, n)
 	return u.was && !older && err == nil, Evidence{"is_older": older, "healed_in_ms": ms(time.Since(begin))}, err
-}
-
-// IsOlder asks a node for its remotes: a release before them answers in Go's words that there is no such route. A node that says
-// nothing yet, or that it is starting, is asked again until ctx ends.
-func IsOlder(ctx context.Context, n cluster.Node) (bool, error) {
-	for {
-		_, err := n.Client().Remotes().List(ctx, false)
-		var refused *client.Error
-		switch {
-		case err == nil:
-			return false, nil
-		case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
-			return true, nil
-		case ctx.Err() != nil:
-			return false, fmt.Errorf("%s does not say of which release it is: %w", n.Name(), err)
-		}
-		sleep(ctx, 50*time.Millisecond)
-	}
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"narad.example/faults"
 	"narad.example/harness/cluster"
 	"narad.example/harness/ledger"
 	"narad.example/narad/client"
@@ -53,7 +52,7 @@ func (p *play) releases(ctx context.Context) error {
 	for side, numbers := range map[string][]int{cluster.Source: p.s.Source.Older, cluster.Target: p.s.Target.Older} {
 		for _, i := range numbers {
 			n := p.rig.Nodes(side)[i-1]
-			if older, err := faults.IsOlder(ctx, n); err != nil || !older {
+			if older, err := cluster.IsOlder(ctx, n); err != nil || !older {
 				return fmt.Errorf("%s does not answer as an older release: %w", n.Name(), errors.Join(err, cluster.ErrTrouble))
 			}
 		}

@@ -23,10 +23,10 @@ func TestAClusterOfTwoReleasesTakesNoRemote(t *testing.T) {
 		ca, err := fakes.NewCA(time.Now())
 		require.NoError(t, err)
 		create := func(m *machine) error {
-			_, err := m.client().Remotes().Create(t.Context(), wire.CreateRemote{
+			_, failed := m.client().Remotes().Create(t.Context(), wire.CreateRemote{
 				Name: "dr", URL: "https://target:" + apiPort, Username: linkUser, Password: remotePassword, CAPEM: ca.PEM(),
 			})
-			return err
+			return failed
 		}
 		all[0].create("orders")
 		b.everywhere(all, "orders")

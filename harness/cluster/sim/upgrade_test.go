@@ -27,19 +27,19 @@ func TestAnUpgradeLandsOnce(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Close(context.Background())) }()
 		older := func(name string) bool {
-			n, err := r.Node(name)
-			require.NoError(t, err)
-			is, err := faults.IsOlder(t.Context(), n)
-			require.NoError(t, err)
+			n, found := r.Node(name)
+			require.NoError(t, found)
+			is, asked := cluster.IsOlder(t.Context(), n)
+			require.NoError(t, asked)
 			return is
 		}
 		require.Equal(t, []bool{false, true, true}, []bool{older("source-1"), older("source-2"), older("source-3")})
 		do := func(rig cluster.Rig, name string) (bool, error) {
-			f, err := faults.New(faults.Spec{Kind: faults.Upgraded, Node: name})
-			require.NoError(t, err)
-			line, err := faults.Do(t.Context(), rig, f, time.Second, time.Now(), rand.New(rand.NewPCG(1, 2)))
-			t.Log(name, line.Landed, line.Evidence, err)
-			return line.Landed, err
+			f, known := faults.New(faults.Spec{Kind: faults.Upgraded, Node: name})
+			require.NoError(t, known)
+			line, failed := faults.Do(t.Context(), rig, f, time.Second, time.Now(), rand.New(rand.NewPCG(1, 2)))
+			t.Log(name, line.Landed, line.Evidence, failed)
+			return line.Landed, failed
 		}
 		landed, err := do(r, "source-2")
 		require.NoError(t, err)
