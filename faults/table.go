@@ -24,8 +24,9 @@ type Spec struct {
 
 	Face    string        // of tls
 	Answers []string      // of dns
-	Slow    time.Duration // of kill, stop, start, restart: how long the started node stands still
-	Parted  cluster.Cut   // of part
+	Slow    time.Duration // of kill, stop, start, restart, upgrade: how long the started node stands still
+	Parted  cluster.Cut   // of part; of mute what it carries
+	Says    string        // of mute
 
 	Unaudited bool           // of kill
 	Set       map[string]any // of config
@@ -52,6 +53,12 @@ var Table = []Row{
 	{Stop, "a node ends as it is meant to", process},
 	{Start, "a node that is down starts", process},
 	{Restart, "a node ends as it is meant to and starts again", process},
+	{Upgraded, "a node of an older release ends as it is meant to and starts as the present one", func(s Spec) Fault {
+		return &Upgrade{Process: Process{Label: s.Label, Kind: Upgraded, Node: s.Node, Slow: s.Slow}}
+	}},
+	{Muted, "others that dial a node meet somebody who never answers", func(s Spec) Fault {
+		return &Mute{Label: s.Label, Node: s.Node, Carries: s.Parted.Carries, Says: s.Says}
+	}},
 	{Part, "nodes are parted from each other", func(s Spec) Fault { return &Parting{Label: s.Label, Cut: s.Parted} }},
 	{Pause, "a node stands still, as by SIGSTOP", process},
 	{cluster.DiskFull, "a node's files do not grow, or chosen ones take no write", disk},

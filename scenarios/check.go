@@ -34,6 +34,7 @@ func check(d *decoder, s *Scenario) {
 	}
 	c.head()
 	c.clusters()
+	c.releases()
 	c.topicsAndLinks()
 	for i := range s.Load {
 		c.load(i)

@@ -35,8 +35,8 @@ func (t Toxic) MarshalYAML() (any, error) {
 	return out, nil
 }
 
-// Kind is what a fault does: a toxic's type, a disk's fault, cut, kill, stop, start, restart, rolling, pause, clock, tls, dns or config; "" when
-// it says nothing.
+// Kind is what a fault does: a toxic's type, a disk's fault, cut, kill, stop, start, restart, rolling, upgrade, mute, pause, clock, tls, dns or config; ""
+// when it says nothing.
 func (f *Fault) Kind() string {
 	switch {
 	case f.Toxic != nil:
@@ -53,6 +53,10 @@ func (f *Fault) Kind() string {
 		return "restart"
 	case f.Rolling != "":
 		return "rolling"
+	case f.Upgrade != "":
+		return "upgrade"
+	case f.Mute != "":
+		return "mute"
 	case f.Pause != "":
 		return "pause"
 	case f.Disk != nil:
@@ -71,7 +75,7 @@ func (f *Fault) Kind() string {
 
 // Node is the node that a fault is about, perhaps by an alias (Alias); "" for the link, for a side and for a cut between nodes.
 func (f *Fault) Node() string {
-	for _, n := range []string{f.Kill, f.Stop, f.Start, f.Restart, f.Pause} {
+	for _, n := range []string{f.Kill, f.Stop, f.Start, f.Restart, f.Upgrade, f.Mute, f.Pause} {
 		if n != "" {
 			return n
 		}
@@ -170,7 +174,7 @@ func (c *checker) oneKind(f *Fault, path string) bool {
 	var kinds []string
 	for name, set := range map[string]bool{
 		"toxic": f.Toxic != nil, "cut": f.Cut, "kill": f.Kill != "", "stop": f.Stop != "", "start": f.Start != "", "restart": f.Restart != "",
-		"rolling": f.Rolling != "", "pause": f.Pause != "",
+		"rolling": f.Rolling != "", "pause": f.Pause != "", "upgrade": f.Upgrade != "", "mute": f.Mute != "",
 		"disk": f.Disk != nil, "clock": f.Clock != nil, "tls": f.TLS != "", "dns": len(f.DNS) > 0, "config": f.Config != nil,
 	} {
 		if set {
@@ -182,7 +186,7 @@ func (c *checker) oneKind(f *Fault, path string) bool {
 	case 1:
 		return true
 	case 0:
-		c.say(path, "does nothing; wants one of clock, config, cut, disk, dns, kill, pause, restart, rolling, start, stop, tls, toxic")
+		c.say(path, "does nothing; wants one of clock, config, cut, disk, dns, kill, mute, pause, restart, rolling, start, stop, tls, toxic, upgrade")
 	default:
 		c.say(path, "does several things (%s); wants one of them", strings.Join(kinds, ", "))
 	}
@@ -190,7 +194,7 @@ func (c *checker) oneKind(f *Fault, path string) bool {
 }
 
 func (c *checker) onLink(f *Fault, path string) {
-	for field, set := range map[string]bool{"one_way": f.OneWay, "silent": f.Silent, "carries": f.Carries != ""} {
+	for field, set := range map[string]bool{"one_way": f.OneWay, "silent": f.Silent, "carries": f.Carries != "" && f.Mute == ""} {
 		if set {
 			c.say(path+"."+field, "is for a cut between nodes")
 		}
@@ -240,7 +244,7 @@ func (c *checker) toxic(t *Toxic, path string) {
 
 func (c *checker) onNode(f *Fault, path string, down map[string]bool) {
 	if f.Slow > 0 && (!f.Kills() && f.Start == "" || f.losesPower()) {
-		c.say(path+".slow", "is for kill, stop, start, restart and rolling")
+		c.say(path+".slow", "is for kill, stop, start, restart, rolling and upgrade")
 	}
 	c.unaudited(f, path)
 	if f.Disk != nil || f.Clock != nil || f.Config != nil {
@@ -254,6 +258,16 @@ func (c *checker) onNode(f *Fault, path string, down map[string]bool) {
 		return
 	}
 	kind := f.Kind()
+	switch kind {
+	case "upgrade":
+		c.upgrade(f, path)
+		return
+	case "mute":
+		c.mute(f, path)
+	}
+	if f.Says != "" && kind != "mute" {
+		c.say(path+".says", "is for mute")
+	}
 	if _, isAlias := Alias(node); isAlias {
 		c.alias(f, path+"."+kind)
 		return

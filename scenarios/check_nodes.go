@@ -24,7 +24,7 @@ func (f *Fault) losesPower() bool { return f.Disk != nil && diskFaults[f.Disk.Fa
 
 // Kills tells whether the node's process ends in the fault.
 func (f *Fault) Kills() bool {
-	return f.Kill != "" || f.Stop != "" || f.Restart != "" || f.Rolling != "" || f.losesPower()
+	return f.Kill != "" || f.Stop != "" || f.Restart != "" || f.Rolling != "" || f.Upgrade != "" || f.losesPower()
 }
 
 // simOnly asks for the backend that alone can do what is said.
@@ -76,6 +76,20 @@ func (c *checker) disk(f *Fault, path string, down map[string]bool) {
 		} else {
 			c.say(path+".disk", "%s is down then", d.Node)
 		}
+	}
+}
+
+// mute is of a node that others dial.
+func (c *checker) mute(f *Fault, path string) {
+	c.simOnly(path+".mute", "a node can be muted")
+	if f.For <= 0 {
+		c.say(path+".for", "is missing: a muted node speaks again")
+	}
+	if f.Says == "" && !c.given(path+".says") {
+		c.say(path+".says", "is missing; allowed: nothing, garbage, endless")
+	}
+	if side, _, _ := strings.Cut(f.Mute, "-"); side == "source" && c.s.Source.Nodes < 3 || side == "target" && c.s.Target.Nodes < 3 {
+		c.say(path+".mute", "nobody dials a single node")
 	}
 }
 

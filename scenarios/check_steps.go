@@ -20,14 +20,14 @@ type action struct {
 }
 
 var actions = map[string]action{
-	"attach":          {success: 201},
+	"attach":          {success: 201, takes: []string{"says"}},
 	"detach":          {success: 204, takes: []string{"force"}},
 	"pause":           {success: 200, takes: []string{"reason"}},
 	"resume":          {success: 200, takes: []string{"accept_target"}},
 	"skip":            {success: 200, takes: []string{"partition", "offset"}},
 	"set_limits":      {success: 200, remote: true, takes: []string{"limits"}},
 	"delete_remote":   {success: 204, remote: true, takes: []string{"force"}},
-	"create_remote":   {success: 201, remote: true},
+	"create_remote":   {success: 201, remote: true, takes: []string{"says"}},
 	"target_password": {success: 204, remote: true, takes: []string{"to"}},
 	"rotate_password": {success: 200, remote: true},
 	"remote_ca":       {success: 200, remote: true, takes: []string{"to", "no_password"}},
@@ -43,7 +43,7 @@ var actions = map[string]action{
 }
 
 // stepFields are the fields of a step that not every action takes.
-var stepFields = []string{"link", "remote", "to", "force", "reason", "accept_target", "partition", "offset", "limits", "no_password", "shows", "node"}
+var stepFields = []string{"link", "remote", "to", "force", "reason", "accept_target", "partition", "offset", "limits", "no_password", "shows", "node", "says"}
 
 func (c *checker) steps() {
 	byStep := map[string]bool{}
@@ -123,6 +123,9 @@ func (c *checker) step(s *Step, a *action, path string) {
 	}
 	if s.Expect < 100 || s.Expect > 599 {
 		c.say(path+".expect", "wants a status, 100 to 599")
+	}
+	if s.Says != "" && s.Expect < 300 {
+		c.say(path+".says", "is for a refusal: say what status it has")
 	}
 	if a.to != nil && !slices.Contains(a.to, s.To) {
 		c.say(path+".to", "wants one of these; %s", allowed(a.to))

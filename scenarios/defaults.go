@@ -45,8 +45,11 @@ func fill(s *Scenario) {
 		} else if t != nil {
 			t.Stream = cmp.Or(t.Stream, "upstream")
 		}
-		if f := &s.Faults[i]; f.Restart != "" || f.Rolling != "" {
+		if f := &s.Faults[i]; f.Restart != "" || f.Rolling != "" || f.Upgrade != "" {
 			f.For = cmp.Or(f.For, defaultDown)
+		}
+		if f := &s.Faults[i]; f.Mute != "" {
+			f.Carries = cmp.Or(f.Carries, "rpc")
 		}
 		if f := &s.Faults[i]; f.Parts() {
 			f.Carries = cmp.Or(f.Carries, "all")

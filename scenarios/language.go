@@ -27,16 +27,18 @@ type Backends struct {
 }
 
 // Cluster is one side. Config overrides the nodes' configuration (broker.md, Configuration), block by block. Spares are nodes that no
-// first member knows; a join starts one.
+// first member knows; a join starts one. Older are the numbers of nodes that pose as a release before remotes until a fault upgrades them.
 type Cluster struct {
 	Nodes  int            `yaml:"nodes"`
 	Spares int            `yaml:"spares,omitempty"`
+	Older  []int          `yaml:"older,omitempty"`
 	Config map[string]any `yaml:"config,omitempty"`
 }
 
 // Target is a real cluster, or a scripted fake.
 type Target struct {
 	Nodes  int            `yaml:"nodes,omitempty"`
+	Older  []int          `yaml:"older,omitempty"`
 	Config map[string]any `yaml:"config,omitempty"`
 	Fake   *Fake          `yaml:"fake,omitempty"`
 }
@@ -145,7 +147,7 @@ type Fault struct {
 	Cut     bool     `yaml:"cut,omitempty"` // the link is down, or nodes are parted
 	OneWay  bool     `yaml:"one_way,omitempty"`
 	Silent  bool     `yaml:"silent,omitempty"`
-	Carries string   `yaml:"carries,omitempty" enum:"all,raft,rpc"` // what is cut between nodes
+	Carries string   `yaml:"carries,omitempty" enum:"all,raft,rpc"` // what is cut between nodes, or muted
 	Kill    string   `yaml:"kill,omitempty"`
 
 	Unaudited bool `yaml:"unaudited,omitempty"` // of a kill: not before the node has committed a remote write, and then before its audit line
@@ -153,7 +155,10 @@ type Fault struct {
 	Stop    string   `yaml:"stop,omitempty"` // graceful
 	Restart string   `yaml:"restart,omitempty"`
 	Rolling string   `yaml:"rolling,omitempty" enum:"source,target"` // restarts the nodes of a side one after the other
-	Slow    Duration `yaml:"slow,omitempty"`                         // how long a started node stands still first
+	Upgrade string   `yaml:"upgrade,omitempty"`                      // restarts a node of an older release with the present one
+	Mute    string   `yaml:"mute,omitempty"`                         // others that dial this node meet somebody who never answers
+	Says    string   `yaml:"says,omitempty" enum:"nothing,garbage,endless"`
+	Slow    Duration `yaml:"slow,omitempty"` // how long a started node stands still first
 	Start   string   `yaml:"start,omitempty"`
 	Pause   string   `yaml:"pause,omitempty"`
 	Disk    *Disk    `yaml:"disk,omitempty"`
@@ -218,6 +223,7 @@ type Step struct {
 	Limits       *Limits  `yaml:"limits,omitempty"`
 	NoPassword   bool     `yaml:"no_password,omitempty"` // of remote_ca: the change comes without it (CRD-04)
 	Expect       int      `yaml:"expect"`                // the status of the answer
+	Says         string   `yaml:"says,omitempty"`        // words of the refusal, of an attach or a create_remote
 
 	Shows map[string]string `yaml:"shows,omitempty"` // of a look: members of the listing and metrics with what they must be
 }

@@ -120,7 +120,7 @@ func TestFaultMistakesAreNamed(t *testing.T) {
 		"where":           {"{at: 1s, for: 1s, between: [target, source], cut: true}", `faults[0].between: allowed: [source, target]`},
 		"endless":         {"{at: 1s, between: [source, target], cut: true}", `faults[0].for: is missing: a fault on the link heals`},
 		"target":          {"{at: 1s, kill: source-2}", `faults[0].kill: "source-2" is no node of this scenario; allowed: source-1, target-1`},
-		"nothing":         {"{at: 1s}", `faults[0]: does nothing; wants one of clock, config, cut, disk, dns, kill`},
+		"nothing":         {"{at: 1s}", `faults[0]: does nothing; wants one of clock, config, cut, disk, dns, kill, mute`},
 		"two":             {"{at: 1s, kill: source-1, cut: true}", `faults[0]: does several things (cut, kill)`},
 		"late":            {"{at: 11s, kill: source-1}", `faults[0].at: the load ends at 10s: a fault after it proves nothing`},
 		"start":           {"{at: 1s, start: source-1}", `faults[0].start: source-1 is not down then`},

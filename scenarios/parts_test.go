@@ -33,7 +33,7 @@ func TestMistakesOfFaultsInAClusterAreNamed(t *testing.T) {
 		"every too short": {"{at: 1s, for: 2s, every: 2s, times: 2, kill: source-1}", `faults[0].every: each heals before it is done again`},
 		"every for good":  {"{at: 1s, every: 2s, times: 2, kill: source-1}", `faults[0].every: is for faults with a for`},
 		"too many":        {"{at: 1s, for: 1s, every: 3s, times: 4, kill: source-1}", `faults[0].times: the load ends at 10s`},
-		"slow pause":      {"{at: 1s, for: 1s, slow: 1s, pause: source-1}", `faults[0].slow: is for kill, stop, start, restart and rolling`},
+		"slow pause":      {"{at: 1s, for: 1s, slow: 1s, pause: source-1}", `faults[0].slow: is for kill, stop, start, restart, rolling and upgrade`},
 		"unaudited stop":  {"{at: 1s, for: 1s, stop: source leader, unaudited: true}", `faults[0].unaudited: is for kill`},
 		"unaudited there": {"{at: 1s, for: 1s, kill: target leader, unaudited: true}", `faults[0].unaudited: remote writes are made on the source`},
 		"no side":         {"{at: 1s, rolling: source-1}", `faults[0].rolling: "source-1" is unknown; allowed: source, target`},

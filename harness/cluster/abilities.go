@@ -59,6 +59,14 @@ type Joiner interface {
 	Join(ctx context.Context) error
 }
 
+// Upgradable is a node that may pose as a release before remotes.
+type Upgradable interface {
+	// Older tells whether the next start poses.
+	Older() bool
+	// Upgrade has every later start be of the present release. The node must be down.
+	Upgrade(ctx context.Context) error
+}
+
 // Mover is a node that can be told to begin a move, which no route of the API does.
 type Mover interface {
 	// Move begins to move a partition of a topic to another member. An error carries the status that the API would give it.

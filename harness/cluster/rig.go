@@ -38,6 +38,7 @@ type Spec struct {
 type Side struct {
 	Nodes  int
 	Spares int            // nodes beside them that are not started and that no other knows (Joiner); in the simulation alone
+	Older  []int          // numbers of nodes that pose as a release before remotes (Upgradable); in the simulation alone
 	Config map[string]any // overrides of the nodes' JSON config, nested
 }
 

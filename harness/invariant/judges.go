@@ -30,6 +30,7 @@ const (
 	NameWire       = "requests as promised"
 	NameGate       = "gate waits kept"
 	NameLeft       = "nothing left"
+	NameDispatch   = "dispatched in order"
 	NameProof      = "run proved something"
 )
 
@@ -68,6 +69,7 @@ func Judge(s *ledger.Scenario, secrets []string) Judgement {
 		{NameWire, requests},
 		{NameGate, gates},
 		{NameLeft, left},
+		{NameDispatch, dispatched},
 		{NameSecret, func(s *ledger.Scenario) *finding { return noSecret(s, secrets) }},
 	}
 	j := Judgement{Counts: count(s)}

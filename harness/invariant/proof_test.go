@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 	s := proved()
 	s.Dir = t.TempDir()
 	j := Judge(s, []string{password})
-	require.Len(t, j.Verdicts, 21)
+	require.Len(t, j.Verdicts, 22)
 	require.Equal(t, NameProof, j.Verdicts[0].Name)
 	require.Equal(t, ledger.Inconclusive, j.Verdict(), "no admin request, an empty folder")
 	require.Equal(t, int64(200), j.Counts.Acknowledged)

@@ -76,7 +76,7 @@ func unsureTimes(s *ledger.Scenario) []period {
 	var out []period
 	for i := range s.Faults {
 		f := &s.Faults[i]
-		if strings.HasPrefix(f.On, "target-") || strings.HasPrefix(f.On, "source-") && (f.Kind == "stop" || f.Kind == "restart") {
+		if strings.HasPrefix(f.On, "target-") || strings.HasPrefix(f.On, "source-") && (f.Kind == "stop" || f.Kind == "restart" || f.Kind == "upgrade") {
 			continue // a graceful stop of a source is one of the deaths
 		}
 		from := f.Start - settle

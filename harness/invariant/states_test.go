@@ -90,6 +90,10 @@ func TestSteps(t *testing.T) {
 	expect(t, steps, s, ledger.Pass, "1 actions")
 	s.Operations[4].Status = 503
 	expect(t, steps, s, ledger.Fail, "remote_child.pause of c was answered 503, expected 200")
+	s.Operations[4].Expect, s.Operations[4].Text, s.Operations[4].Says = 503, "no leader; try again", "no leader"
+	expect(t, steps, s, ledger.Pass, "1 actions")
+	s.Operations[4].Says = "no quorum"
+	expect(t, steps, s, ledger.Fail, `was answered 503 with "no leader; try again", expected the words "no quorum"`)
 	s.Operations[4].Status = 0
 	expect(t, steps, s, ledger.Inconclusive, "got no answer")
 	expect(t, steps, lacking(hand(4), ledger.OperationsName), ledger.Inconclusive, "absent")

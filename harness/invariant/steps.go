@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"fmt"
+	"strings"
 
 	"narad.example/harness/ledger"
 )
@@ -24,6 +25,8 @@ func steps(s *ledger.Scenario) *finding {
 			f.lack("%s of %s got no answer", o.Action, o.Target)
 		case o.Status != o.Expect:
 			f.breaks(o.RequestID, "%s of %s was answered %d, expected %d", o.Action, o.Target, o.Status, o.Expect)
+		case !strings.Contains(o.Text, o.Says):
+			f.breaks(o.RequestID, "%s of %s was answered %d with %q, expected the words %q", o.Action, o.Target, o.Status, o.Text, o.Says)
 		}
 	}
 	f.looked = fmt.Sprintf("%d actions", n)

@@ -34,6 +34,7 @@ type Operation struct {
 	Action    string `json:"action,omitempty"`  // of an admin operation: an audit event of api.md, such as "remote_child.pause"
 	Target    string `json:"target,omitempty"`  // of an admin operation: what it was about
 	Expect    int    `json:"expect,omitempty"`  // of a scenario step: the status asked for
+	Says      string `json:"says,omitempty"`    // of a scenario step: words that its refusal must have
 	Text      string `json:"text,omitempty"`    // of an admin operation: the text of its refusal, in which the judge of secrets looks
 	Problem   string `json:"problem,omitempty"` // the class of a transport failure; never a body or a URL
 }

@@ -31,6 +31,7 @@ type request struct {
 	action string // the audit event (api.md), "" when the request has none
 	target string // what it is about
 	expect int    // of a scenario's step
+	says   string // of a scenario's step
 }
 
 // answerOf reads what a client's method returned; ok is the status that stands for no error.
@@ -55,7 +56,7 @@ func answerOf(err error, ok int) reply {
 // admin asks a node as its root admin and writes the operation down, whatever came back.
 func (p *play) admin(ctx context.Context, n cluster.Node, r request) reply {
 	id := fmt.Sprintf("%016x", workload.Seed(p.seed, fmt.Sprintf("request %d", p.requests.Add(1))))
-	op := ledger.Operation{At: p.now(), Kind: ledger.KindAdmin, Node: n.Name(), Action: r.action, Target: r.target, RequestID: id, Expect: r.expect}
+	op := ledger.Operation{At: p.now(), Kind: ledger.KindAdmin, Node: n.Name(), Action: r.action, Target: r.target, RequestID: id, Expect: r.expect, Says: r.says}
 	out := answerOf(r.do(client.WithRequestID(ctx, id), n.Client()), r.ok)
 	op.Done, op.Status, op.Problem, op.Text = p.now(), out.Status, out.Problem, out.Text
 	switch {

@@ -66,8 +66,9 @@ func loads(s *scenarios.Scenario) []workload.Load {
 	return out
 }
 
-func side(nodes, spares int, config map[string]any) cluster.Side {
-	return cluster.Side{Nodes: nodes, Spares: spares, Config: config}
+func sides(s *scenarios.Scenario) (source, target cluster.Side) {
+	return cluster.Side{Nodes: s.Source.Nodes, Spares: s.Source.Spares, Older: s.Source.Older, Config: s.Source.Config},
+		cluster.Side{Nodes: s.Target.Nodes, Older: s.Target.Older, Config: s.Target.Config}
 }
 
 func expectation(s *scenarios.Scenario) ledger.Expect {

@@ -101,8 +101,9 @@ func (p *play) play(ctx context.Context) {
 		p.trouble("%v", err)
 		return
 	}
+	source, target := sides(p.s)
 	p.rig, err = p.o.Backend.Start(ctx, cluster.Spec{
-		Scenario: p.s.Name, Source: side(p.s.Source.Nodes, p.s.Source.Spares, p.s.Source.Config), Target: side(p.s.Target.Nodes, 0, p.s.Target.Config), Fake: script,
+		Scenario: p.s.Name, Source: source, Target: target, Fake: script,
 		Dir: p.o.Dir, Seed: p.seed, Epoch: p.epoch, Binaries: p.o.Binaries,
 	})
 	if err != nil {

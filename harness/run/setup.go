@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -21,6 +22,9 @@ import (
 func (p *play) setup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, setupLimit)
 	defer cancel()
+	if err := p.releases(ctx); err != nil {
+		return err
+	}
 	source := p.sources()[0]
 	for _, name := range slices.Sorted(maps.Keys(p.s.Topics)) {
 		t := p.s.Topics[name]
@@ -41,6 +45,19 @@ func (p *play) setup(ctx context.Context) error {
 		}
 	}
 	return p.attachAll(ctx, "before")
+}
+
+// releases wants the nodes that pose as an older release to be known for one: without that the scenario would prove nothing.
+func (p *play) releases(ctx context.Context) error {
+	for side, numbers := range map[string][]int{cluster.Source: p.s.Source.Older, cluster.Target: p.s.Target.Older} {
+		for _, i := range numbers {
+			n := p.rig.Nodes(side)[i-1]
+			if older, err := cluster.IsOlder(ctx, n); err != nil || !older {
+				return fmt.Errorf("%s does not answer as an older release: %w", n.Name(), errors.Join(err, cluster.ErrTrouble))
+			}
+		}
+	}
+	return nil
 }
 
 func (p *play) topic(ctx context.Context, n cluster.Node, name string, partitions int, retention scenarios.Duration) error {
@@ -110,6 +127,9 @@ func (p *play) remote(ctx context.Context, source cluster.Node, name string) err
 	p.mu.Lock()
 	p.users[name] = user
 	p.mu.Unlock()
+	if len(p.s.Source.Older) > 0 {
+		return nil // a step makes it, once every node of the source knows remotes
+	}
 	return p.insist(ctx, source, p.remoteRequest(name, user))
 }
 

@@ -53,7 +53,7 @@ func (p *play) step(ctx context.Context, st scenarios.Step) {
 	case "attach":
 		var stub wire.Attached
 		r := attachRequest(l, &stub)
-		r.expect = st.Expect
+		r.expect, r.says = st.Expect, st.Says
 		began := p.now()
 		if a := p.admin(ctx, source, r); a.Status == r.ok {
 			if err := p.attached(ctx, l, stub.Topic, began); err != nil {
@@ -75,7 +75,7 @@ func (p *play) step(ctx context.Context, st scenarios.Step) {
 		})
 	case "create_remote":
 		r := p.remoteRequest(st.Remote, p.account(st.Remote))
-		r.expect = st.Expect
+		r.expect, r.says = st.Expect, st.Says
 		p.admin(ctx, source, r)
 	case "target_password":
 		p.targetPassword(ctx, st)

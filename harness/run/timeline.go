@@ -65,7 +65,7 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 	}
 	p.activate(name, true)
 	defer p.activate(name, false)
-	ends := spec.Kind == faults.Kill || spec.Kind == faults.Stop || spec.Kind == faults.Restart
+	ends := spec.Kind == faults.Kill || spec.Kind == faults.Stop || spec.Kind == faults.Restart || spec.Kind == faults.Upgraded
 	if f.Unaudited {
 		p.doom(node, true)
 		defer p.doom(node, false)
@@ -147,7 +147,7 @@ func faultSpec(f scenarios.Fault) faults.Spec {
 	if c := f.Clock; c != nil {
 		s.Step, s.Drift = c.Step.D(), c.Drift.D()
 	}
-	s.Face, s.Answers, s.Unaudited = f.TLS, f.DNS, f.Unaudited
+	s.Face, s.Answers, s.Says, s.Unaudited, s.Parted.Carries = f.TLS, f.DNS, f.Says, f.Unaudited, f.Carries
 	if c := f.Config; c != nil {
 		s.Set = c.Set
 	}

@@ -141,6 +141,9 @@ func readBatch(c *call) (*batchBody, error) {
 // decoder undoes the Content-Encoding of the body. free must be called once src is read.
 func decoder(c *call, raw io.Reader) (src io.Reader, coding string, free func(), err error) {
 	coding = strings.ToLower(strings.TrimSpace(strings.Join(c.r.Header.Values("Content-Encoding"), ",")))
+	if coding == "zstd" && c.s.o.Older {
+		return nil, "", nil, wire.Refuse(wire.Unsupported, "Content-Encoding must be gzip")
+	}
 	switch coding {
 	case "", "identity":
 		return raw, "", func() {}, nil

@@ -13,6 +13,9 @@ func attach(c *call) (answer, error) {
 	if err := c.decode(maxBody, wire.Invalid, &req); err != nil {
 		return answer{}, err
 	}
+	if err := c.knows(req); err != nil {
+		return answer{}, err
+	}
 	parent := c.r.PathValue("topic")
 	c.target = parent + "/" + req.Child
 	if req.Remote != "" {
@@ -84,7 +87,7 @@ func listChildren(c *call) (answer, error) {
 	if l.Children == nil {
 		l.Children = []wire.ChildEntry{}
 	}
-	return answer{status: http.StatusOK, body: l}, nil
+	return answer{status: http.StatusOK, body: c.listed(l)}, nil
 }
 
 func detach(c *call) (answer, error) {

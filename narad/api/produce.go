@@ -17,7 +17,9 @@ func produceTarget(c *call) (t access.Topic, ifTopicID string, err error) {
 	if t, err = c.granted(wire.ActionProduce); err != nil {
 		return t, "", err
 	}
-	ifTopicID = c.r.Header.Get(wire.HeaderIfTopicID)
+	if !c.s.o.Older {
+		ifTopicID = c.r.Header.Get(wire.HeaderIfTopicID)
+	}
 	if ifTopicID != "" && ifTopicID != t.ID {
 		return t, "", wire.Refuse(wire.Precondition, "the topic is another incarnation than the one in %s", wire.HeaderIfTopicID)
 	}

@@ -49,6 +49,7 @@ type Options struct {
 	Audit    *audit.Log
 	Logger   *slog.Logger
 	Limits   Limits
+	Older    bool // answers as a release before remotes does (node.Options.Older)
 
 	Metrics       http.Handler // nil: no such route
 	MetricsAccess MetricsAccess
@@ -71,6 +72,9 @@ type Server struct {
 // New makes a Server.
 func New(o Options) *Server {
 	l := &o.Limits
+	if o.Older {
+		l.Messages = olderMessages
+	}
 	l.BatchBytesInFlight = orDefault(l.BatchBytesInFlight, 256<<20)
 	l.ConsumesPerIdentity = orDefault(l.ConsumesPerIdentity, 1024)
 	l.ConsumeWait = orDefault(l.ConsumeWait, 10*time.Second)
@@ -85,6 +89,9 @@ func New(o Options) *Server {
 	s.consumes.limit, s.produces.limit = l.ConsumesPerIdentity, l.ProducesPerIdentity
 	s.unzstds.New = newUnzstd
 	for _, rt := range routes() {
+		if o.Older && rt.ofRemotes() {
+			continue
+		}
 		s.mux.Handle(rt.pattern, s.serve(rt))
 	}
 	if o.Metrics != nil && o.MetricsAccess != MetricsElsewhere {

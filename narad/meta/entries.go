@@ -26,6 +26,7 @@ const (
 	TypeAttachRemote EntryType = 36
 	TypeUpdateRemote EntryType = 37 // pause, resume, accept target, skip, detach of a remote child
 	NewestType                 = TypeUpdateRemote
+	NewestOlder                = TypePutRemote - 1 // the newest that a release before remotes applies
 )
 
 // Entry is one change of the state. The struct is what stands in the Raft log, as one type byte and JSON.

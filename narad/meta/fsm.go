@@ -17,16 +17,25 @@ var ErrFailed = errors.New("meta: the replica has stopped")
 
 // fsm is Raft's view of the state. Raft calls it from one goroutine.
 type fsm struct {
-	state *State
-	log   *slog.Logger
+	state  *State
+	newest EntryType // nothing above it is applied
+	log    *slog.Logger
 
 	mu     sync.Mutex // guards failed
 	failed error
 	broken chan struct{} // closed when failed is set
 }
 
-func newFSM(s *State, log *slog.Logger) *fsm {
-	return &fsm{state: s, log: log, broken: make(chan struct{})}
+func newFSM(s *State, newest EntryType, log *slog.Logger) *fsm {
+	return &fsm{state: s, newest: newest, log: log, broken: make(chan struct{})}
+}
+
+// decode is Decode for the release that this replica is of.
+func (f *fsm) decode(data []byte) (Entry, error) {
+	if len(data) > 0 && EntryType(data[0]) > f.newest {
+		return nil, fmt.Errorf("%w: type %d", ErrUndecodable, data[0])
+	}
+	return Decode(data)
 }
 
 func (f *fsm) err() error {
@@ -53,7 +62,7 @@ func (f *fsm) Apply(l *raft.Log) any {
 	if err := f.err(); err != nil {
 		return err
 	}
-	e, err := Decode(l.Data)
+	e, err := f.decode(l.Data)
 	if err != nil {
 		return f.fail(l.Index, err)
 	}
@@ -79,7 +88,7 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 	if err := f.err(); err != nil {
 		return err
 	}
-	if err := f.state.restore(r); err != nil {
+	if err := f.state.restore(r, f.newest); err != nil {
 		return f.fail(f.state.Applied(), err)
 	}
 	f.log.Info("metadata restored from a snapshot", slog.Uint64("index", f.state.Applied()))

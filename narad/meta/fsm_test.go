@@ -14,7 +14,7 @@ import (
 
 func TestAStoppedReplicaStaysStopped(t *testing.T) {
 	s := NewState()
-	f := newFSM(s, slog.New(slog.DiscardHandler))
+	f := newFSM(s, NewestType, slog.New(slog.DiscardHandler))
 	log := func(index uint64, e Entry) *raft.Log {
 		data, err := Encode(e)
 		require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestAStoppedReplicaStaysStopped(t *testing.T) {
 }
 
 func TestASnapshotOfANewerReleaseStopsTheReplica(t *testing.T) {
-	f := newFSM(NewState(), slog.New(slog.DiscardHandler))
+	f := newFSM(NewState(), NewestType, slog.New(slog.DiscardHandler))
 	require.ErrorIs(t, f.Restore(io.NopCloser(strings.NewReader(`{"format":9}`))), ErrFailed)
 	require.ErrorIs(t, f.err(), errSnapshot)
 }

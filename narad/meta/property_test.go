@@ -135,7 +135,7 @@ func TestReplicasAgree(t *testing.T) {
 				b = NewState()
 				b.advance(99, false)
 				require.NoError(r, b.Apply(100, PutMember{Member: Member{ID: "left over"}}))
-				require.NoError(r, b.restore(&w), "restore")
+				require.NoError(r, b.restore(&w, NewestType), "restore")
 			}
 			e := someEntry(r, a, i+1)
 			data, err := Encode(e)
@@ -184,10 +184,10 @@ func TestRestoreRefusesWhatItDoesNotKnow(t *testing.T) {
 		``, `{"format":2}`, `{"format":1}`, `{"format":1}` + "\n" + `{"end":3}`, `{"format":1}` + "\n" + `{"schema":{}}`,
 		`{"format":1}` + "\n" + `{}`,
 	} {
-		require.ErrorIs(t, s.restore(bytes.NewReader([]byte(bad))), errSnapshot, bad)
+		require.ErrorIs(t, s.restore(bytes.NewReader([]byte(bad)), NewestType), errSnapshot, bad)
 		require.Equal(t, before, dump(t, s))
 	}
-	require.NoError(t, s.restore(bytes.NewReader([]byte(`{"format":1,"applied":9}{"end":0}`))))
+	require.NoError(t, s.restore(bytes.NewReader([]byte(`{"format":1,"applied":9}{"end":0}`)), NewestType))
 	require.Empty(t, s.Members())
 	require.Equal(t, uint64(9), s.Applied())
 	require.Greater(t, s.RemotesVersion(), version)

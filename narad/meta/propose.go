@@ -115,7 +115,7 @@ func problem(err error) error {
 // release cannot apply, since it would stop every replica of this release, and holds entries of the remote plane back until
 // ReleaseGate lets them pass (WRT-02). The error is a *wire.Problem or ErrNotLeader.
 func (s *Store) ProposeLocal(ctx context.Context, data []byte) (uint64, error) {
-	e, err := Decode(data)
+	e, err := s.fsm.decode(data)
 	if err != nil {
 		return 0, wire.Refuse(wire.Precondition, "the leader runs a release that does not know this change; upgrade it first")
 	}
@@ -200,18 +200,19 @@ func (s *Store) ReleaseGate() error {
 	}
 	for _, v := range servers {
 		if _, ok := s.Member(v.ID); !ok {
-			return gate(v.ID)
+			return OldRelease(v.ID)
 		}
 	}
 	for _, m := range s.Members() {
 		if m.Applies < NewestType {
-			return gate(m.ID)
+			return OldRelease(m.ID)
 		}
 	}
 	return nil
 }
 
-func gate(member string) error {
+// OldRelease is the refusal of a remote write because of a member, which it names (WRT-02, WRT-08): Precondition, class old_release.
+func OldRelease(member string) error {
 	return wire.Refuse(wire.Precondition, "member %s is not known to run a release with remotes; upgrade it first", member).
 		With("class", "old_release").With("members", []string{member})
 }

@@ -89,8 +89,9 @@ func (n *snapshot) Persist(sink raft.SnapshotSink) error {
 // Release has nothing to give back.
 func (n *snapshot) Release() {}
 
-// restore replaces the whole state by a snapshot, in one transaction, or changes nothing. RemotesVersion moves (CRD-07).
-func (s *State) restore(r io.Reader) error {
+// restore replaces the whole state by a snapshot, in one transaction, or changes nothing. RemotesVersion moves (CRD-07). A release whose
+// newest entry type is below those of remotes knows nothing of what they leave behind.
+func (s *State) restore(r io.Reader, newest EntryType) error {
 	dec := json.NewDecoder(r)
 	dec.DisallowUnknownFields()
 	var h snapshotHeader
@@ -122,13 +123,18 @@ func (s *State) restore(r io.Reader) error {
 			}
 			break
 		}
-		if !rec.restore(t) {
+		if rec.remote() && newest < TypePutRemote || !rec.restore(t) {
 			return fmt.Errorf("%w: record %d is of no known kind", errSnapshot, count)
 		}
 	}
 	txn.Commit()
 	s.advance(h.Applied, true)
 	return nil
+}
+
+// remote tells whether entries of the remote plane made the record.
+func (r *snapshotRecord) remote() bool {
+	return r.Remote != nil || r.Topic != nil && r.Topic.Remote != nil
 }
 
 func (r *snapshotRecord) restore(t tx) bool {

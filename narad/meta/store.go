@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type Options struct {
 	Logger     *slog.Logger
 	LeaderWait time.Duration // how long Propose waits for a leader; 0 is 3 s
 	NoSync     bool          // leaves fsync out; for simulations, where a power loss of the metadata is no subject
+	Newest     EntryType     // the newest entry type that this replica applies; 0 is NewestType, NewestOlder poses as a release before remotes
 
 	// The raft_* settings of broker.md; 0 is Raft's own default.
 	SnapshotThreshold uint64
@@ -94,7 +96,7 @@ func start(o Options, bolt *raftboltdb.BoltStore) (*Store, error) {
 	if s.leaderWait == 0 {
 		s.leaderWait = 3 * time.Second
 	}
-	s.fsm = newFSM(s.State, o.Logger)
+	s.fsm = newFSM(s.State, cmp.Or(o.Newest, NewestType), o.Logger)
 	conf, err := configure(o, s.fsm, bolt, snaps)
 	if err != nil {
 		return nil, err
@@ -242,6 +244,9 @@ func (s *Store) Close() error {
 
 // Failed is nil while the replica applies entries, else why it stopped; the error wraps ErrFailed.
 func (s *Store) Failed() error { return s.fsm.err() }
+
+// Newest is the newest entry type that this replica applies, which its member record tells the others (WRT-02).
+func (s *Store) Newest() EntryType { return s.fsm.newest }
 
 // IsLeader tells whether this node leads, as far as it knows.
 func (s *Store) IsLeader() bool { return s.raft.State() == raft.Leader }

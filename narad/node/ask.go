@@ -9,6 +9,7 @@ import (
 
 	"narad.example/narad/move"
 	"narad.example/narad/peer"
+	"narad.example/narad/remote/link"
 	"narad.example/narad/wire"
 )
 
@@ -115,15 +116,19 @@ func (n *Node) handlePeers(s *peer.Server) {
 	s.Handle(opSettle, answers(n, n.serveSettle))
 	s.Handle(opPartitionStats, answers(n, n.servePartitionStats))
 	s.Handle(opStartOffsets, answers(n, n.serveStartOffsets))
-	s.Handle(opCursorStats, answers(n, n.serveCursorStats))
-	s.Handle(opIngressBacklog, answers(n, n.serveIngressBacklog))
 	s.Handle(opMembership, answers(n, n.serveMembership))
 	s.Handle(opDraining, answers(n, n.serveDraining))
-	s.Handle(opRemoteStatus, answers(n, n.serveRemoteStatus))
-	s.Handle(opRemoteCheck, answers(n, n.serveRemoteCheck))
 	for _, op := range move.Ops {
 		s.Handle(op, n.serveMove(op))
 	}
+	if n.o.Older {
+		return // the rest is the remote plane's
+	}
+	s.Handle(link.OpRemoteWrite, n.serveRemoteWrite)
+	s.Handle(opCursorStats, answers(n, n.serveCursorStats))
+	s.Handle(opIngressBacklog, answers(n, n.serveIngressBacklog))
+	s.Handle(opRemoteStatus, answers(n, n.serveRemoteStatus))
+	s.Handle(opRemoteCheck, answers(n, n.serveRemoteCheck))
 }
 
 // barrier is the answer to Barrier: everything up to this index was committed before the question came.

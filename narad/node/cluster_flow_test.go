@@ -3,6 +3,7 @@ package node_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -13,12 +14,17 @@ import (
 	"narad.example/narad/wire"
 )
 
-// three starts a cluster of three nodes and waits until each is ready.
-func (b *bubble) three(prefix string) []*machine {
+// three starts a cluster of three nodes, those of the numbers given of a release before remotes, and waits until each is ready.
+func (b *bubble) three(prefix string, older ...int) []*machine {
 	b.t.Helper()
-	return b.threeWith(prefix, func(*machine) {})
+	next := 0
+	return b.threeWith(prefix, func(m *machine) {
+		m.older = slices.Contains(older, next)
+		next++
+	})
 }
 
+// threeWith is three whose nodes are changed before they start.
 func (b *bubble) threeWith(prefix string, change func(*machine)) []*machine {
 	b.t.Helper()
 	var peers []string

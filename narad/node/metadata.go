@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -21,7 +22,6 @@ import (
 	"narad.example/narad/meta"
 	"narad.example/narad/peer"
 	"narad.example/narad/queue"
-	"narad.example/narad/remote/link"
 	"narad.example/narad/wire"
 )
 
@@ -35,6 +35,10 @@ func (n *Node) openMetadata(ctx context.Context) error {
 	o := meta.Options{
 		NodeID: n.id, Dir: dir, Logger: n.log, NoSync: n.o.Fast, SnapshotThreshold: c.RaftSnapshotThreshold,
 		SnapshotInterval: time.Duration(c.RaftSnapshotInterval), TrailingLogs: c.RaftTrailingLogs,
+	}
+	if n.o.Older {
+		o.Newest = meta.NewestOlder
+		n.log.Warn("this node poses as a release before remotes", slog.Int("newest_type", int(o.Newest)))
 	}
 	if len(c.Peers) == 0 {
 		o.Bootstrap = []meta.Server{{ID: n.id, Addr: c.Addr}}
@@ -67,11 +71,11 @@ func (n *Node) openMetadata(ctx context.Context) error {
 	return n.waitRegistered(ctx)
 }
 
-// waitRegistered returns when this node's member record is there, so that the release gate is open once the API answers.
+// waitRegistered returns when this node's member record is there and of its release, so that the release gate is open once the API answers.
 func (n *Node) waitRegistered(ctx context.Context) error {
 	for {
 		changed := n.meta.Changed()
-		if m, ok := n.meta.Member(n.id); ok && m.Applies >= meta.NewestType {
+		if m, ok := n.meta.Member(n.id); ok && m.Applies == n.meta.Newest() {
 			return nil
 		}
 		select {
@@ -92,6 +96,7 @@ func (n *Node) raftDir() string {
 
 // register keeps this node's member record as it should be; without it the release gate stays closed (WRT-02).
 func (n *Node) register(m meta.Member) {
+	m.Applies = n.meta.Newest()
 	r := &cluster.Registrar{Meta: n.meta, Member: m, Logger: n.log}
 	n.loops.run("registration", r.Run)
 }
@@ -164,7 +169,6 @@ func (n *Node) servePeers() error {
 	n.plane.server.Handle(cluster.OpPropose, cluster.HandlePropose(n.meta))
 	n.plane.server.Handle(cluster.OpHeartbeat, n.plane.beats.Handle)
 	n.plane.server.Handle(cluster.OpJoin, cluster.HandleJoin(n.meta))
-	n.plane.server.Handle(link.OpRemoteWrite, n.serveRemoteWrite)
 	n.handlePeers(n.plane.server)
 	n.loops.run("node RPC", func(context.Context) error { return n.plane.server.Serve(l) })
 	n.loops.run("heartbeats", n.plane.beats.Run)

@@ -2,10 +2,12 @@ package node
 
 import (
 	"context"
+	"errors"
 
 	"narad.example/narad/audit"
 	"narad.example/narad/cluster"
 	"narad.example/narad/meta"
+	"narad.example/narad/peer"
 	"narad.example/narad/remote/link"
 	"narad.example/narad/wire"
 )
@@ -42,16 +44,20 @@ func (n *Node) isAdmin(user string) bool {
 }
 
 // RemoteWrite carries a write to the leader: to this node when it leads, else over the node RPC (link.Leader). It is sent
-// once.
+// once. A leader of a release that does not know it is a refusal that names the leader.
 func (n *Node) RemoteWrite(ctx context.Context, body []byte) ([]byte, error) {
 	if n.meta.IsLeader() {
 		return n.remote.links.ServeRemoteWrite(ctx, body)
 	}
-	_, addr, ok := n.meta.Leader()
+	leader, addr, ok := n.meta.Leader()
 	if !ok || n.plane.client == nil {
 		return nil, wire.Refuse(wire.Unavailable, "no leader; nothing was changed").After(noLeaderRetry)
 	}
-	return n.plane.client.Call(ctx, addr, link.OpRemoteWrite, body)
+	answer, err := n.plane.client.Call(ctx, addr, link.OpRemoteWrite, body)
+	if errors.Is(err, peer.ErrUnknownOp) { // WRT-08; nothing was changed there
+		return nil, meta.OldRelease(leader)
+	}
+	return answer, err
 }
 
 // serveRemoteWrite answers another node's RemoteWrite. Until this node is whole it refuses.

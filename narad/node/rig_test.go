@@ -99,6 +99,7 @@ type machine struct {
 	secrets config.Secrets
 	log     lines
 	now     func() time.Time // nil is the bubble's
+	older   bool             // the next start poses as a release before remotes
 	node    *node.Node
 }
 
@@ -118,7 +119,7 @@ func (b *bubble) machine(name string) *machine {
 func (m *machine) tryStart() error {
 	n, err := node.Start(m.b.t.Context(), node.Options{
 		Config: m.config, Network: m.host, FS: m.disk, RaftDir: m.raft, Fast: true, Seed: 1, Now: m.now,
-		Secrets: m.secrets, AtMoveStep: m.b.atStep,
+		Secrets: m.secrets, AtMoveStep: m.b.atStep, Older: m.older,
 		Unaudited: func(request string, _ uint64) { m.b.last.at(m.name, request) },
 		Logger:    slog.New(slog.NewJSONHandler(&m.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

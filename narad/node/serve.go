@@ -33,7 +33,7 @@ func (n *Node) serve(context.Context) error {
 	n.api = api.New(api.Options{
 		Control: n.control, Users: n.users, Topics: n.topics, Listing: listing{n}, Links: apiLinks{n.remote.links},
 		Moves: &cluster.Moves{Meta: n.meta, Dead: n.dead}, Members: members{n},
-		Remotes: apiRemotes{n.remote.links}, Producer: n.ingress, Consumer: timedConsumer{&consumer{n: n}, &n.metrics.Broker}, Health: n, Audit: audit.New(n.log), Logger: n.log,
+		Remotes: apiRemotes{n.remote.links}, Producer: n.ingress, Consumer: timedConsumer{&consumer{n: n}, &n.metrics.Broker}, Health: n, Audit: audit.New(n.log), Logger: n.log, Older: n.o.Older,
 		Limits: api.Limits{
 			BatchBytesInFlight: h.MaxBatchBodyBytesInFlight, ConsumesPerIdentity: h.MaxConsumeInFlightPerUser,
 			ProducesPerIdentity: h.MaxProduceInFlightPerUser,

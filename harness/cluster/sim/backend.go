@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -99,6 +100,7 @@ func (r *rig) start(ctx context.Context, b *Backend, spec cluster.Spec) error {
 			if err != nil {
 				return err
 			}
+			n.older.Store(slices.Contains(s.side.Older, i+1))
 			r.nodes, started = append(r.nodes, n), append(started, n)
 		}
 		for i := range s.side.Spares {

@@ -38,6 +38,7 @@ type simNode struct {
 	lastWord   lastWord
 
 	spare   atomic.Bool // it has not joined yet
+	older   atomic.Bool // the next start poses as a release before remotes
 	starts  uint64      // so that no life makes the request IDs of another; of the one who starts the node
 	mu      sync.Mutex  // guards running and config; never held while a node starts or ends
 	running *node.Node
@@ -96,8 +97,8 @@ func (n *simNode) Start(ctx context.Context) error {
 	n.starts++
 	started, err := node.Start(ctx, node.Options{
 		Config: n.settings(), Secrets: n.secrets, Network: n.host, FS: n.fs, RaftDir: n.raftDir, Fast: true, Seed: n.seed + n.starts<<32, Now: n.clock.now,
-		Unaudited: n.lastWord.at,
-		Logger:    slog.New(slog.NewJSONHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Unaudited: n.lastWord.at, Older: n.older.Load(),
+		Logger: slog.New(slog.NewJSONHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		return fmt.Errorf("%w: starting %s: %w", cluster.ErrTrouble, n.name, err)
@@ -118,6 +119,18 @@ func (n *simNode) Join(ctx context.Context) error {
 		return n.errState("is no spare, or not any more")
 	}
 	return n.Start(ctx)
+}
+
+// Older tells whether the node poses as a release before remotes (cluster.Upgradable).
+func (n *simNode) Older() bool { return n.older.Load() }
+
+// Upgrade has later starts be of the present release (cluster.Upgradable).
+func (n *simNode) Upgrade(context.Context) error {
+	if n.Running() {
+		return n.errState("runs: a release is changed between two runs")
+	}
+	n.older.Store(false)
+	return nil
 }
 
 // StartSlowly starts the node while no byte comes to it or from it (cluster.Slow).
