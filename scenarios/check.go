@@ -115,7 +115,7 @@ func (c *checker) clusters() {
 	case n > 0 && c.s.Source.Nodes < 3:
 		c.say("source.spares", "a node joins a cluster: say source: {nodes: 3}")
 	case n > 0:
-		c.simOnly("source.spares", "a cluster can grow")
+		c.only("source.spares", "a cluster can grow", "process", "sim")
 	}
 	if f := c.s.Target.Fake; f != nil {
 		if c.given("target.nodes") || c.given("target.config") {

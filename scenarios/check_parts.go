@@ -118,7 +118,7 @@ func (c *checker) aliased(name, path string) {
 // parties checks a cut that has single nodes for its parties: the first is a node, the second another node of its side, the side itself
 // (all its other nodes), or the target as a node of the source reaches it.
 func (c *checker) parties(f *Fault, path string) {
-	c.simOnly(path+".between", "the network between nodes can be broken")
+	c.only(path+".between", "the network between nodes can be broken", "process", "sim")
 	if f.For <= 0 {
 		c.say(path+".for", "is missing: a cut heals")
 	}

@@ -186,14 +186,14 @@ func (r *containerRig) side(side string, want Side, extra map[string]any) ([]par
 	}
 	var out []part
 	for i, p := range places {
-		config, err := nodeConfig(places, i, extra, want.Config)
+		config, err := nodeConfig(layout{places, count, i}, extra, want.Config)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, part{
 			name: p.name, nets: []string{side}, ports: []int{apiPort}, env: r.secrets.env(side), config: config,
 			anew: func(over map[string]any) ([]byte, error) {
-				return nodeConfig(places, i, extra, Merge(want.Config, over))
+				return nodeConfig(layout{places, count, i}, extra, Merge(want.Config, over))
 			},
 			argv: []string{"/narad", "serve", "--config", configPath},
 		})

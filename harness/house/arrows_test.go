@@ -54,7 +54,10 @@ var arrows = map[string][]string{
 	"harness/ledger":          {"narad/wire"},
 	"harness/invariant":       {"harness/ledger"},
 	"harness/workload":        {"harness/ledger", "narad/client"},
-	"harness/cluster":         {"harness/spawn", "narad/node", "narad/client", "narad/config", "narad/vfs", "fakes", "harness/ledger"},
+	"harness/cluster": {
+		"harness/spawn", "narad/node", "narad/client", "narad/config", "narad/vfs", "fakes", "harness/ledger",
+		"narad/wire", "narad/meta", "narad/peer", "narad/cluster", // it puts a move to the leader as a member does
+	},
 	"harness/cluster/rigtest": {"harness/cluster"},
 	"harness/cluster/sim":     {"narad/node", "narad/client", "narad/config", "narad/vfs", "fakes", "harness/ledger", "harness/cluster"},
 	"harness/bench":           {"harness/spawn", "fakes", "harness/cluster", "harness/ledger", "narad/client", "narad/wire", "scenarios"},

@@ -1,5 +1,6 @@
 // Command narad stands in for the broker in the backends' tests: it reads the config that a rig writes, is ready, counts its
-// starts in its data folder, and ends when it is told to.
+// starts in its data folder, and ends when it is told to. It asks its peers for their names all the time, on the ports of Raft and of node RPC, and
+// what they say now it tells at /peers.
 package main
 
 import (
@@ -26,6 +27,7 @@ func run(args []string) error {
 	}
 	var c struct {
 		HTTP    struct{ Addr string }
+		Cluster cluster
 		Storage struct {
 			DataDir string `json:"data_dir"`
 		}
@@ -62,6 +64,13 @@ func run(args []string) error {
 		}
 		fmt.Fprintf(w, "standin_starts %d\n", info.Size())
 	})
+	if len(c.Cluster.Peers) > 0 {
+		if err = c.Cluster.serve(); err != nil {
+			return err
+		}
+		http.HandleFunc("/peers", c.Cluster.ask)
+		go c.Cluster.chat()
+	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	go func() {
