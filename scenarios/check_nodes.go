@@ -34,15 +34,6 @@ func (c *checker) simOnly(path, what string) {
 	}
 }
 
-// only asks for backends that can do what is said.
-func (c *checker) only(path, what string, can ...string) {
-	b := c.s.Backends
-	if b == nil || !slices.ContainsFunc(b.Only, func(name string) bool { return slices.Contains(can, name) }) ||
-		slices.ContainsFunc(b.Only, func(name string) bool { return !slices.Contains(can, name) }) {
-		c.say(path, "%s on %s alone: say backends: {only: [%s], reason: ...}", what, strings.Join(can, " and "), strings.Join(can, ", "))
-	}
-}
-
 func (c *checker) disk(f *Fault, path string, down map[string]bool) {
 	d := f.Disk
 	if d == nil {

@@ -43,7 +43,7 @@ func TestMistakesOfFaultsInAClusterAreNamed(t *testing.T) {
 		})
 	}
 	_, err := Parse("x.yaml", []byte(good+"faults:\n  - {at: 1s, for: 1s, between: [source-1, target], cut: true}\n"))
-	require.ErrorContains(t, err, "the network between nodes can be broken on process and sim alone")
+	require.ErrorContains(t, err, "the way of one node to the target can be cut in the simulation alone")
 }
 
 // covers: HAR-04

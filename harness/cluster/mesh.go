@@ -1,9 +1,7 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -31,6 +29,7 @@ type mesh struct {
 	peers map[door]string // addresses of nodes, behind their doors
 	trips map[*trip]struct{}
 	cuts  []*meshCut
+	begun int // cuts so far
 }
 
 // newMesh makes a mesh without doors, which is asked for ways at address.
@@ -146,8 +145,7 @@ func (m *mesh) enter(near *net.TCPConn, w way) (t *trip, held []byte, ok bool) {
 		}
 		i := slices.IndexFunc(m.cuts, func(c *meshCut) bool { return c.cut.meets(w) })
 		if i < 0 {
-			t = &trip{mesh: m, way: w, near: near}
-			t.ctx, t.cancel = context.WithCancel(m.alone)
+			t = newTrip(m, w, near)
 			m.trips[t] = struct{}{}
 			m.mu.Unlock()
 			return t, held, true
@@ -195,51 +193,4 @@ func (m *mesh) leave(t *trip) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.trips, t)
-}
-
-// question is what the harness says first on a connection to a mesh, in a line.
-type question struct {
-	From, To, Carries string
-}
-
-// yes is the byte that says that a way is open to its end.
-const yes = '+'
-
-// ask takes a connection of the harness for one of a node.
-func (m *mesh) ask(c *net.TCPConn) {
-	var q question
-	stop := context.AfterFunc(m.alone, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
-	line, err := bufio.NewReader(c).ReadSlice('\n') // nothing else is sent before the answer
-	stop()
-	if err == nil {
-		err = json.Unmarshal(line, &q)
-	}
-	if err != nil || m.behind(door{q.To, q.Carries}) == "" {
-		reset(c)
-		return
-	}
-	m.carry(c, way{q.From, q.To, q.Carries}, func() error {
-		_, werr := c.Write([]byte{yes})
-		return werr
-	})
-}
-
-// reach goes a way as its node would, through the mesh that is asked at address. It returns once the far end is there.
-func reach(ctx context.Context, address string, w way) (net.Conn, error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("%w: mesh: %w", ErrTrouble, err)
-	}
-	line, err := json.Marshal(question{w.from, w.to, w.carries})
-	if err == nil {
-		stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-		defer stop()
-		if _, err = c.Write(append(line, '\n')); err == nil {
-			_, err = c.Read(make([]byte, 1))
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("from %s to %s (%s): %w", w.from, w.to, w.carries, err), c.Close())
-	}
-	return c, nil
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// leads tells whether the cut is of what from says to to.
+// leads tells whether the cut is of what one node says to the other.
 func (c *Cut) leads(from, to string) bool {
 	return slices.Contains(c.From, from) && slices.Contains(c.To, to)
 }
@@ -14,7 +14,7 @@ func (c *Cut) carried(carries string) bool {
 	return c.Carries == "" || c.Carries == CarriesAll || c.Carries == carries
 }
 
-// holds tells whether what from says to to is held.
+// holds tells whether what one node says to the other is held.
 func (c *Cut) holds(from, to, carries string) bool {
 	return c.Silent && c.carried(carries) && (c.leads(from, to) || !c.OneWay && c.leads(to, from))
 }
@@ -26,7 +26,7 @@ func (c *Cut) meets(w way) bool {
 
 // meshCut is a cut in force.
 type meshCut struct {
-	mesh   *mesh
+	id     int
 	cut    Cut
 	mended context.Context
 	mend   context.CancelFunc
@@ -34,10 +34,12 @@ type meshCut struct {
 }
 
 // part begins a cut: connections that it meets are reset, or held.
-func (m *mesh) part(cut Cut) *meshCut {
-	c := &meshCut{mesh: m, cut: cut}
+func (m *mesh) part(cut Cut) (id int) {
+	c := &meshCut{cut: cut}
 	c.mended, c.mend = context.WithCancel(m.alone)
 	m.mu.Lock()
+	m.begun++
+	c.id = m.begun
 	m.cuts = append(m.cuts, c)
 	var ended []*trip
 	for t := range m.trips {
@@ -52,26 +54,38 @@ func (m *mesh) part(cut Cut) *meshCut {
 			t.reset()
 		}
 	}
-	return c
+	return c.id
 }
 
-// Met is what met the cut so far.
-func (c *meshCut) Met() CutMet {
-	c.mesh.mu.Lock()
-	defer c.mesh.mu.Unlock()
-	return c.met
+// met is what met a cut in force so far, nothing when there is none of that number.
+func (m *mesh) met(id int) (met CutMet) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.cuts {
+		if c.id == id {
+			met = c.met
+		}
+	}
+	return met
 }
 
-// Mend takes the cut back: what it held goes on as if nothing had been.
-func (c *meshCut) Mend(context.Context) error {
-	c.mesh.mu.Lock()
-	c.mesh.cuts = slices.DeleteFunc(c.mesh.cuts, func(o *meshCut) bool { return o == c })
-	c.mesh.mu.Unlock()
-	c.mend()
-	return nil
+// mend takes a cut back: what it held goes on as if nothing had been. One that is mended already is no error.
+func (m *mesh) mend(id int) {
+	var over []*meshCut
+	m.mu.Lock()
+	m.cuts = slices.DeleteFunc(m.cuts, func(c *meshCut) bool {
+		if c.id == id {
+			over = append(over, c)
+		}
+		return c.id == id
+	})
+	m.mu.Unlock()
+	for _, c := range over {
+		c.mend()
+	}
 }
 
-// holding is over when the cut that holds what from says to to is; nil when there is none.
+// holding is over when the cut is that holds what one node says to the other; nil when there is none.
 func (m *mesh) holding(from, to, carries string) context.Context {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"slices"
 )
@@ -12,8 +11,11 @@ func (r *processRig) openMesh(spec Spec) (err error) {
 	if !ownersKnown || spec.Source.Nodes < 2 && spec.Target.Nodes < 2 {
 		return nil
 	}
-	r.mesh, err = newMesh(loopback(0), r.dialler)
-	return err
+	if r.mesh, err = newMesh(loopback(0), r.dialler); err != nil {
+		return err
+	}
+	r.meshed = &meshed{at: func(context.Context) (string, error) { return r.mesh.ways.Addr().String(), nil }}
+	return nil
 }
 
 // doors opens both doors of a node beside each other, as the node's own ports are.
@@ -26,6 +28,7 @@ func (r *processRig) doors(p *place, own int) error {
 		return err
 	}
 	p.raftSeen = loopback(seen)
+	r.meshed.nodes = append(r.meshed.nodes, p.name)
 	if err = r.mesh.open(door{p.name, CarriesRaft}, loopback(seen), loopback(own)); err != nil {
 		return err
 	}
@@ -59,38 +62,4 @@ func (r *processRig) rpcs(side string) func(context.Context) []string {
 		}
 		return list
 	}
-}
-
-// Part is Parted.
-func (r *processRig) Part(_ context.Context, cut Cut) (Parting, error) {
-	if err := r.meshed(slices.Concat(cut.From, cut.To)...); err != nil {
-		return nil, err
-	}
-	return r.mesh.part(cut), nil
-}
-
-// Reach is Parted.
-func (r *processRig) Reach(ctx context.Context, from, to, carries string) (net.Conn, error) {
-	if err := r.meshed(from, to); err != nil {
-		return nil, err
-	}
-	return reach(ctx, r.mesh.ways.Addr().String(), way{from, to, carries})
-}
-
-// Partings is Parted.
-func (r *processRig) Partings() int {
-	if r.mesh == nil {
-		return 0
-	}
-	return r.mesh.partings()
-}
-
-// meshed tells whether these nodes meet each other through the mesh.
-func (r *processRig) meshed(names ...string) error {
-	for _, name := range names {
-		if r.mesh == nil || r.mesh.behind(door{name, CarriesRaft}) == "" {
-			return fmt.Errorf("%w: %s has no door through which others come", ErrUnsupported, name)
-		}
-	}
-	return nil
 }

@@ -21,6 +21,12 @@ type trip struct {
 	cut bool // it was reset
 }
 
+func newTrip(m *mesh, w way, near *net.TCPConn) *trip {
+	t := &trip{mesh: m, way: w, near: near}
+	t.ctx, t.cancel = context.WithCancel(m.alone)
+	return t
+}
+
 // reaches takes the far end in; false, and the end of both, when the trip was reset meanwhile.
 func (t *trip) reaches(far *net.TCPConn) bool {
 	t.mu.Lock()
@@ -77,7 +83,7 @@ func (t *trip) pump(src, dst *net.TCPConn, first []byte, from, to string) {
 	}
 }
 
-// passes returns true once no cut holds what from says to to; false when the trip is over before.
+// passes returns true once no cut holds what one node says to the other; false when the trip is over before.
 func (t *trip) passes(from, to string) bool {
 	for {
 		c := t.mesh.holding(from, to, t.way.carries)

@@ -7,8 +7,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	members "narad.example/narad/cluster"
@@ -24,11 +26,11 @@ func memberThat(t *testing.T, secret string, answers func(entry []byte) ([]byte,
 	require.NoError(t, err)
 	s := peer.NewServer(peer.ServerOptions{Secret: secret, Logger: slog.New(slog.DiscardHandler)})
 	s.Handle(members.OpPropose, func(_ context.Context, entry []byte) ([]byte, error) { return answers(entry) })
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(l) }()
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = s.Serve(l) }) // until Close
 	t.Cleanup(func() {
 		s.Close()
-		<-served
+		serving.Wait()
 	})
 	return l.Addr().String()
 }
@@ -39,8 +41,8 @@ func TestAMoveIsPutToTheLeader(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d := wire.TopicDetail{PartitionStats: []wire.PartitionStats{{Index: 2, OwnerNode: "source-3"}}}
 		d.ID = "00000000000000aa"
-		require.Equal(t, "/v1/topics/orders", r.URL.Path)
-		require.NoError(t, json.NewEncoder(w).Encode(d))
+		assert.Equal(t, "/v1/topics/orders", r.URL.Path)
+		assert.NoError(t, json.NewEncoder(w).Encode(d))
 	}))
 	defer api.Close()
 	web := newWeb(nil)

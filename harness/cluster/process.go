@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ func (processBackend) Sweep(context.Context) error { return sweepJournals() }
 // processRig is a rig of processes; tap, fake and toxiproxy live in the harness itself.
 type processRig struct {
 	troubles
+	*meshed // nil as mesh is
 	remote  Remote
 	secrets secrets
 	nodes   map[string][]Node
@@ -168,7 +170,8 @@ func (r *processRig) side(ctx context.Context, side string, spec Spec, data stri
 		r.building.Lock()
 		r.own = append(r.own, n.child)
 		r.building.Unlock()
-		if n.spare = i >= first; n.spare {
+		if i >= first {
+			n.spare.Store(true)
 			continue
 		}
 		started = append(started, n)
@@ -226,7 +229,8 @@ func (r *processRig) node(side string, at layout, spec Spec, extra, override map
 		env = append(env, name+"="+v)
 	}
 	return &processNode{
-		side: side, rpc: p.rpc, mover: &mover{secret: r.secrets.cluster[side], at: r.rpcs(side)}, base: "http://" + p.api, web: r.web, password: r.secrets.admin, file: file,
+		side: side, rpc: p.rpc, mover: &mover{secret: r.secrets.cluster[side], at: r.rpcs(side)},
+		base: "http://" + p.api, web: r.web, password: r.secrets.admin, file: file,
 		config: func(over map[string]any) ([]byte, error) { return nodeConfig(at, extra, Merge(override, over)) },
 		child: &child{
 			name: p.name, spawn: r.spawn, journal: r.journal, trouble: &r.troubles, env: env,
@@ -235,7 +239,15 @@ func (r *processRig) node(side string, at layout, spec Spec, extra, override map
 	}, nil
 }
 
-func (r *processRig) Nodes(side string) []Node { return r.nodes[side] }
+func (r *processRig) Nodes(side string) []Node { return joined(r.nodes[side]) }
+
+// joined are the nodes that are no spares, or not any more.
+func joined(nodes []Node) []Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n Node) bool {
+		s, ok := n.(interface{ waits() bool })
+		return ok && s.waits()
+	})
+}
 
 func (r *processRig) Node(name string) (Node, error) { return find(r.nodes, name) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,7 +19,7 @@ type processNode struct {
 	child      *child
 	file       string // its configuration
 	config     func(over map[string]any) ([]byte, error)
-	spare      bool // it has not joined yet
+	spare      atomic.Bool // it has not joined yet
 	rpc        string
 	mover      *mover
 }
@@ -42,12 +43,13 @@ func (n *processNode) Start(ctx context.Context) error {
 	return n.ready(ctx)
 }
 
+func (n *processNode) waits() bool { return n.spare.Load() }
+
 // Join is Joiner.
 func (n *processNode) Join(ctx context.Context) error {
-	if !n.spare {
+	if !n.spare.Swap(false) {
 		return fmt.Errorf("%w: %s is no spare, or not any more", ErrTrouble, n.Name())
 	}
-	n.spare = false
 	return n.Start(ctx)
 }
 

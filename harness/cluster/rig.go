@@ -37,7 +37,7 @@ type Spec struct {
 // Side is one cluster.
 type Side struct {
 	Nodes  int
-	Spares int            // nodes beside them that are not started and that no other knows (Joiner); not on containers
+	Spares int            // nodes beside them that are not started and that no other knows (Joiner)
 	Config map[string]any // overrides of the nodes' JSON config, nested
 }
 

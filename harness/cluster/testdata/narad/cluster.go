@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -70,11 +69,11 @@ func name(addr string) string {
 }
 
 // ask tells what each peer says its name is, on Raft's port and on the one of node RPC.
-func (c *cluster) ask(w http.ResponseWriter, _ *http.Request) {
+func (c *cluster) ask(w io.Writer) {
 	for _, p := range c.Peers {
 		id, addr, _ := strings.Cut(p, "@")
 		if id != c.NodeID {
-			fmt.Fprintf(w, "%s: %s %s\n", id, name(addr), name(next(addr, 1)))
+			fmt.Fprintf(w, "# %s: raft=%s rpc=%s\n", id, name(addr), name(next(addr, 1)))
 		}
 	}
 }
