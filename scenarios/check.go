@@ -115,8 +115,6 @@ func (c *checker) clusters() {
 		c.say("source.spares", "allowed: 0 to 4")
 	case n > 0 && c.s.Source.Nodes < 3:
 		c.say("source.spares", "a node joins a cluster: say source: {nodes: 3}")
-	case n > 0:
-		c.simOnly("source.spares", "a cluster can grow")
 	}
 	if f := c.s.Target.Fake; f != nil {
 		if c.given("target.nodes") || c.given("target.config") {

@@ -118,7 +118,6 @@ func (c *checker) aliased(name, path string) {
 // parties checks a cut that has single nodes for its parties: the first is a node, the second another node of its side, the side itself
 // (all its other nodes), or the target as a node of the source reaches it.
 func (c *checker) parties(f *Fault, path string) {
-	c.simOnly(path+".between", "the network between nodes can be broken")
 	if f.For <= 0 {
 		c.say(path+".for", "is missing: a cut heals")
 	}
@@ -138,6 +137,9 @@ func (c *checker) parties(f *Fault, path string) {
 		}
 	}
 	way := sides[0] == "source" && f.Between[1] == "target"
+	if way {
+		c.simOnly(path+".between", "the way of one node to the target can be cut")
+	}
 	switch {
 	case found > 0 && f.Between[1] != "source" && f.Between[1] != "target":
 		c.say(path+".between", "a node that is looked for may be the other one too; it is parted from its side, or from target")

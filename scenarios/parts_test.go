@@ -45,7 +45,7 @@ func TestMistakesOfFaultsInAClusterAreNamed(t *testing.T) {
 		})
 	}
 	_, err := Parse("x.yaml", []byte(good+"faults:\n  - {at: 1s, for: 1s, between: [source-1, target], cut: true}\n"))
-	require.ErrorContains(t, err, "simulation alone")
+	require.ErrorContains(t, err, "the way of one node to the target can be cut in the simulation alone")
 	_, err = Parse("x.yaml", []byte(good+"faults:\n  - {at: 1s, for: 1s, kill: source-1, unaudited: true}\n"))
 	require.ErrorContains(t, err, "faults[0].unaudited: a node can be killed between a commit and its audit line in the simulation alone")
 }

@@ -160,4 +160,3 @@ func clusterKey() string {
 	_, _ = rand.Read(key[:]) // never fails
 	return base64.StdEncoding.EncodeToString(key[:])
 }
-

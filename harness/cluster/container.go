@@ -70,6 +70,7 @@ type part struct {
 	ports  []int    // published on the control network
 	argv   []string
 	env    map[string]string
+	idle   bool                                      // made and not started
 	config []byte                                    // /narad.json, nil for none
 	anew   func(over map[string]any) ([]byte, error) // the same with more laid over it
 }
@@ -106,7 +107,7 @@ func (r *containerRig) build(ctx context.Context, image string) error {
 	r.arrange()
 	for _, side := range []string{Target, Source} {
 		for _, n := range r.nodes[side] {
-			if c, ok := n.(*containerNode); ok {
+			if c, ok := n.(*containerNode); ok && !c.waits() {
 				if err = c.ready(ctx); err != nil {
 					return err
 				}
@@ -164,39 +165,47 @@ func (r *containerRig) parts(id Edge) ([]part, error) {
 		return nil, err
 	}
 	out = append(out, sources...)
-	if r.spec.Fake != nil {
-		return out, nil
+	if r.spec.Fake == nil {
+		targets, err := r.side(Target, r.spec.Target, nil)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, targets...)
 	}
-	targets, err := r.side(Target, r.spec.Target, nil)
-	return append(out, targets...), err
+	return r.meshPart(out)
 }
 
 // side lists the nodes of one cluster. A single node keeps Raft on loopback, where it needs no TLS.
 func (r *containerRig) side(side string, want Side, extra map[string]any) ([]part, error) {
-	count := max(want.Nodes, 1)
+	first := max(want.Nodes, 1)
 	var places []place
-	for i := range count {
+	for i := range first + want.Spares {
 		name := side + "-" + strconv.Itoa(i+1)
 		raft := ":" + strconv.Itoa(raftPort)
-		p := place{name: name, api: ":" + strconv.Itoa(apiPort), raft: "0.0.0.0" + raft, raftSeen: name + raft, data: "/data"}
-		if count == 1 {
+		p := place{name: name, api: ":" + strconv.Itoa(apiPort), raft: "0.0.0.0" + raft, data: "/data"}
+		if first == 1 {
 			p.raft = "127.0.0.1" + raft
+		} else {
+			p.raftSeen = r.doors(name)
 		}
 		places = append(places, p)
 	}
 	var out []part
 	for i, p := range places {
-		config, err := nodeConfig(places, i, extra, want.Config)
+		at := layout{places, first, i}
+		config, err := nodeConfig(at, extra, want.Config)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, part{
-			name: p.name, nets: []string{side}, ports: []int{apiPort}, env: r.secrets.env(side), config: config,
-			anew: func(over map[string]any) ([]byte, error) {
-				return nodeConfig(places, i, extra, Merge(want.Config, over))
-			},
+		node := part{
+			name: p.name, nets: []string{side}, ports: []int{apiPort}, env: r.secrets.env(side), config: config, idle: i >= first,
+			anew: func(over map[string]any) ([]byte, error) { return nodeConfig(at, extra, Merge(want.Config, over)) },
 			argv: []string{"/narad", "serve", "--config", configPath},
-		})
+		}
+		if first > 1 {
+			node.ports = append(node.ports, rpcPort)
+		}
+		out = append(out, node)
 		r.order[side] = append(r.order[side], p.name)
 	}
 	return out, nil
@@ -219,9 +228,9 @@ func (r *containerRig) start(ctx context.Context, image string, nets map[string]
 	if p.config != nil {
 		req.Files = []testcontainers.ContainerFile{{Reader: bytes.NewReader(p.config), ContainerFilePath: configPath, FileMode: 0o644}}
 	}
-	c, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{ContainerRequest: req, Started: true})
+	c, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{ContainerRequest: req, Started: !p.idle})
 	if c != nil {
-		r.add(&box{name: p.name, c: c, engine: r.engine, anew: p.anew})
+		r.add(&box{name: p.name, c: c, engine: r.engine, anew: p.anew, idle: p.idle})
 	}
 	if err != nil {
 		return fmt.Errorf("%w: start of %s: %w", ErrTrouble, p.name, err)

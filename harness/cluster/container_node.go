@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
@@ -26,6 +27,7 @@ type box struct {
 	c      testcontainers.Container
 	engine *testcontainers.DockerClient
 	anew   func(over map[string]any) ([]byte, error) // a node's configuration with more laid over it
+	idle   bool                                      // it was made and not started
 
 	mu        sync.Mutex     // guards what follows; never held while waiting
 	asked     bool           // its end was asked for
@@ -130,6 +132,8 @@ type containerNode struct {
 	side     string
 	web      *web
 	password string
+	spare    atomic.Bool // it has not joined yet
+	mover    *mover
 }
 
 func (n *containerNode) Name() string { return n.box.name }
@@ -171,6 +175,21 @@ func (n *containerNode) Start(ctx context.Context) error {
 	}
 	n.box.expect(false)
 	return n.ready(ctx)
+}
+
+func (n *containerNode) waits() bool { return n.spare.Load() }
+
+// Join is Joiner.
+func (n *containerNode) Join(ctx context.Context) error {
+	if !n.spare.Swap(false) {
+		return fmt.Errorf("%w: %s is no spare, or not any more", ErrTrouble, n.Name())
+	}
+	return n.Start(ctx)
+}
+
+// Move is Mover.
+func (n *containerNode) Move(ctx context.Context, topic string, partition int, to string) error {
+	return n.mover.move(ctx, n, topic, partition, to)
 }
 
 // Reconfigure is Reconfigurable.

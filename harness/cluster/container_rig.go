@@ -24,6 +24,7 @@ type imageSummary = image.Summary
 // containerRig is a rig of containers.
 type containerRig struct {
 	troubles
+	*meshed // nil without two nodes on a side
 	engine  *testcontainers.DockerClient
 	spec    Spec
 	labels  map[string]string
@@ -82,7 +83,12 @@ func (r *containerRig) box(name string) *box {
 func (r *containerRig) arrange() {
 	for side, names := range r.order {
 		for _, name := range names {
-			r.nodes[side] = append(r.nodes[side], &containerNode{box: r.box(name), side: side, web: r.web, password: r.secrets.admin})
+			b := r.box(name)
+			n := &containerNode{
+				box: b, side: side, web: r.web, password: r.secrets.admin, mover: &mover{secret: r.secrets.cluster[side], at: r.rpcs(side)},
+			}
+			n.spare.Store(b.idle)
+			r.nodes[side] = append(r.nodes[side], n)
 		}
 	}
 	r.reader = &fakes.Reader{HTTP: r.web.http}
@@ -120,7 +126,7 @@ func (r *containerRig) watch() {
 	})
 }
 
-func (r *containerRig) Nodes(side string) []Node { return r.nodes[side] }
+func (r *containerRig) Nodes(side string) []Node { return joined(r.nodes[side]) }
 
 func (r *containerRig) Node(name string) (Node, error) { return find(r.nodes, name) }
 

@@ -4,6 +4,7 @@
 //
 //	source-1..n  ->  link (toxiproxy)  ->  edge (tap)  ->  target-1..n
 //	source-1..n  ->  link (toxiproxy)  ->  target-1 (fake)
+//	source-i     ->  mesh              ->  source-j, and the same on the target (DESIGN.md)
 //
 // It promises: a Rig is ready when Start returns, or everything it began is gone again; ports and names of a node stay the same
 // through kill and start, as far as the product sees them; every secret is random and new for each rig; a node that ends
@@ -11,7 +12,7 @@
 // killed harness left: processes and folders by a journal in the temporary folder, containers and networks by their labels.
 //
 // Loops: process backend: one goroutine per child waits for its end, one starts children on a thread of its own (Pdeathsig
-// is tied to the thread), toxiproxy, tap and fake serve in process; container backend: one goroutine follows the engine's
+// is tied to the thread), toxiproxy, tap, fake and mesh serve in process; container backend: one goroutine follows the engine's
 // events. Close ends and waits for all of them. Signals are the command's business: it ends the context and closes the rig.
 //
 // It refused: the testcontainers reaper (an image that would have to be pulled, and one that removes what still runs), fixed

@@ -12,22 +12,33 @@ type place struct {
 	api      string // host:port that it listens on
 	raft     string // host:port that it listens on; node RPC takes the next port
 	raftSeen string // host:port by which its peers find it
+	rpc      string // host:port of its node RPC, for the harness
 	data     string
 }
 
-// nodeConfig is the JSON config of node i of a side: what the rig needs, then extra, then the scenario's overrides.
-func nodeConfig(places []place, i int, extra, override map[string]any) ([]byte, error) {
-	p := places[i]
+// layout is where node i is among the places of its side, of which the first ones make the cluster; the others are spares.
+type layout struct {
+	places   []place
+	first, i int
+}
+
+// nodeConfig is the JSON config of a node: what the rig needs, then extra, then the scenario's overrides. A spare knows the first members, and they
+// do not know it.
+func nodeConfig(at layout, extra, override map[string]any) ([]byte, error) {
+	p := at.places[at.i]
 	cluster := map[string]any{"node_id": p.name, "addr": p.raft}
 	c := map[string]any{
 		"http":    map[string]any{"addr": p.api},
 		"cluster": cluster,
 		"storage": map[string]any{"data_dir": p.data},
 	}
-	if len(places) > 1 {
-		var peers []any
-		for _, q := range places {
-			peers = append(peers, q.name+"@"+q.raftSeen)
+	if at.first > 1 {
+		var peers, members []any
+		for _, q := range at.places[:at.first] {
+			peers, members = append(peers, q.name+"@"+q.raftSeen), append(members, q.name)
+		}
+		if at.i >= at.first {
+			peers, cluster["initial_members"] = append(peers, p.name+"@"+p.raftSeen), members
 		}
 		cluster["peers"] = peers
 		cluster["advertise_addr"] = p.raftSeen

@@ -8,7 +8,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"narad.example/fakes"
@@ -33,10 +35,10 @@ func (processBackend) Sweep(context.Context) error { return sweepJournals() }
 // processRig is a rig of processes; tap, fake and toxiproxy live in the harness itself.
 type processRig struct {
 	troubles
+	*meshed // nil as mesh is
 	remote  Remote
 	secrets secrets
 	nodes   map[string][]Node
-	own     []*child
 	ports   ports
 	web     *web
 	spawn   *spawn.Spawner
@@ -45,6 +47,10 @@ type processRig struct {
 	link    *toxiproxyLink
 	tap     *fakes.Tap
 	fake    *fakes.Target
+	mesh    *mesh // between nodes, nil where there are no two or a dialler cannot be told
+
+	building sync.Mutex // guards own, which grows while nodes dial each other already
+	own      []*child
 }
 
 func (processBackend) Start(ctx context.Context, spec Spec) (Rig, error) {
@@ -79,6 +85,9 @@ func (r *processRig) build(ctx context.Context, spec Spec) error {
 	}
 	if spec.Dir == "" {
 		spec.Dir = data
+	}
+	if err = r.openMesh(spec); err != nil {
+		return err
 	}
 	edge, err := r.farEnd(ctx, spec, data, id)
 	if err != nil {
@@ -146,30 +155,28 @@ func (r *processRig) side(ctx context.Context, side string, spec Spec, data stri
 	if side == Target {
 		want = spec.Target
 	}
-	var places []place
-	for i := range max(want.Nodes, 1) {
-		api, err := r.ports.pair()
-		if err != nil {
-			return err
-		}
-		raft, err := r.ports.pair()
-		if err != nil {
-			return err
-		}
-		name := side + "-" + strconv.Itoa(i+1)
-		places = append(places, place{name: name, api: loopback(api), raft: loopback(raft), raftSeen: loopback(raft), data: filepath.Join(data, name)})
+	first := max(want.Nodes, 1)
+	places, err := r.places(side, first+want.Spares, data)
+	if err != nil {
+		return err
 	}
 	var started []*processNode
-	for i, p := range places {
-		n, err := r.node(side, places, i, spec, extra, want.Config)
+	for i := range places {
+		n, err := r.node(side, layout{places: places, first: first, i: i}, spec, extra, want.Config)
 		if err != nil {
 			return err
 		}
 		r.nodes[side] = append(r.nodes[side], n)
+		r.building.Lock()
 		r.own = append(r.own, n.child)
+		r.building.Unlock()
+		if i >= first {
+			n.spare.Store(true)
+			continue
+		}
 		started = append(started, n)
 		if err = n.child.launch(); err != nil {
-			return fmt.Errorf("start of %s: %w", p.name, err)
+			return fmt.Errorf("start of %s: %w", n.Name(), err)
 		}
 	}
 	for _, n := range started {
@@ -180,9 +187,33 @@ func (r *processRig) side(ctx context.Context, side string, spec Spec, data stri
 	return nil
 }
 
-func (r *processRig) node(side string, places []place, i int, spec Spec, extra, override map[string]any) (*processNode, error) {
-	p := places[i]
-	config, err := nodeConfig(places, i, extra, override)
+// places gives each node of a side its ports, and its doors where it has peers.
+func (r *processRig) places(side string, count int, data string) ([]place, error) {
+	var places []place
+	for i := range count {
+		api, err := r.ports.pair()
+		if err != nil {
+			return nil, err
+		}
+		raft, err := r.ports.pair()
+		if err != nil {
+			return nil, err
+		}
+		name := side + "-" + strconv.Itoa(i+1)
+		p := place{name: name, api: loopback(api), raft: loopback(raft), raftSeen: loopback(raft), rpc: loopback(raft + 1), data: filepath.Join(data, name)}
+		if count > 1 {
+			if err = r.doors(&p, raft); err != nil {
+				return nil, err
+			}
+		}
+		places = append(places, p)
+	}
+	return places, nil
+}
+
+func (r *processRig) node(side string, at layout, spec Spec, extra, override map[string]any) (*processNode, error) {
+	p := at.places[at.i]
+	config, err := nodeConfig(at, extra, override)
 	if err != nil {
 		return nil, err
 	}
@@ -198,8 +229,9 @@ func (r *processRig) node(side string, places []place, i int, spec Spec, extra, 
 		env = append(env, name+"="+v)
 	}
 	return &processNode{
-		side: side, base: "http://" + p.api, web: r.web, password: r.secrets.admin, file: file,
-		config: func(over map[string]any) ([]byte, error) { return nodeConfig(places, i, extra, Merge(override, over)) },
+		side: side, rpc: p.rpc, mover: &mover{secret: r.secrets.cluster[side], at: r.rpcs(side)},
+		base: "http://" + p.api, web: r.web, password: r.secrets.admin, file: file,
+		config: func(over map[string]any) ([]byte, error) { return nodeConfig(at, extra, Merge(override, over)) },
 		child: &child{
 			name: p.name, spawn: r.spawn, journal: r.journal, trouble: &r.troubles, env: env,
 			argv: []string{spec.Binaries.Narad, "serve", "--config", file}, log: filepath.Join(spec.Dir, "nodes", p.name+".log"),
@@ -207,7 +239,15 @@ func (r *processRig) node(side string, places []place, i int, spec Spec, extra, 
 	}, nil
 }
 
-func (r *processRig) Nodes(side string) []Node { return r.nodes[side] }
+func (r *processRig) Nodes(side string) []Node { return joined(r.nodes[side]) }
+
+// joined are the nodes that are no spares, or not any more.
+func joined(nodes []Node) []Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n Node) bool {
+		s, ok := n.(interface{ waits() bool })
+		return ok && s.waits()
+	})
+}
 
 func (r *processRig) Node(name string) (Node, error) { return find(r.nodes, name) }
 
@@ -267,6 +307,9 @@ func (r *processRig) Close(context.Context) error {
 		c.kill()
 	}
 	r.spawn.Close()
+	if r.mesh != nil {
+		r.mesh.close()
+	}
 	var errs error
 	if r.proxy != nil {
 		errs = errors.Join(errs, r.proxy.close())

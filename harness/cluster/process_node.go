@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,6 +19,9 @@ type processNode struct {
 	child      *child
 	file       string // its configuration
 	config     func(over map[string]any) ([]byte, error)
+	spare      atomic.Bool // it has not joined yet
+	rpc        string
+	mover      *mover
 }
 
 func (n *processNode) Name() string { return n.child.name }
@@ -37,6 +41,21 @@ func (n *processNode) Start(ctx context.Context) error {
 		return err
 	}
 	return n.ready(ctx)
+}
+
+func (n *processNode) waits() bool { return n.spare.Load() }
+
+// Join is Joiner.
+func (n *processNode) Join(ctx context.Context) error {
+	if !n.spare.Swap(false) {
+		return fmt.Errorf("%w: %s is no spare, or not any more", ErrTrouble, n.Name())
+	}
+	return n.Start(ctx)
+}
+
+// Move is Mover.
+func (n *processNode) Move(ctx context.Context, topic string, partition int, to string) error {
+	return n.mover.move(ctx, n, topic, partition, to)
 }
 
 // StartSlowly is Slow: the process is stopped as soon as it is there.

@@ -37,7 +37,7 @@ type Spec struct {
 // Side is one cluster.
 type Side struct {
 	Nodes  int
-	Spares int            // nodes beside them that are not started and that no other knows (Joiner); in the simulation alone
+	Spares int            // nodes beside them that are not started and that no other knows (Joiner)
 	Older  []int          // numbers of nodes that pose as a release before remotes (Upgradable); in the simulation alone
 	Config map[string]any // overrides of the nodes' JSON config, nested
 }

@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
 
 	"narad.example/fakes"
 )
@@ -12,7 +14,11 @@ const (
 	RoleToxiproxy = "toxiproxy"
 	RoleTap       = "tap"
 	RoleFake      = "fake"
+	RoleMesh      = "mesh"
 )
+
+// Roles are all of them.
+var Roles = []string{RoleToxiproxy, RoleTap, RoleFake, RoleMesh}
 
 // Ports inside the containers of a rig.
 const (
@@ -21,6 +27,9 @@ const (
 	controlPort   = 9000 // of the edge or the fake
 	apiPort       = 7942
 	raftPort      = 7943
+	rpcPort       = raftPort + 1
+	meshPort      = 9100  // where the mesh is asked
+	firstDoor     = 10000 // of the mesh; each node has two, beside each other
 )
 
 // RunRole serves one role of a container until ctx ends. Tap and fake take their config from the environment
@@ -41,6 +50,8 @@ func RunRole(ctx context.Context, role string) error {
 			return err
 		}
 		return fakes.RunTarget(ctx, c)
+	case RoleMesh:
+		return runMesh(ctx, os.Getenv(fakes.ConfigEnv))
 	}
-	return fmt.Errorf("role %q is none of %s, %s, %s", role, RoleToxiproxy, RoleTap, RoleFake)
+	return fmt.Errorf("role %q is none of %s", role, strings.Join(Roles, ", "))
 }

@@ -54,7 +54,6 @@ var arrows = map[string][]string{
 	"harness/ledger":          {"narad/wire"},
 	"harness/invariant":       {"harness/ledger"},
 	"harness/workload":        {"harness/ledger", "narad/client"},
-	"harness/cluster":         {"harness/spawn", "narad/node", "narad/client", "narad/config", "narad/vfs", "fakes", "harness/ledger"},
 	"harness/cluster/rigtest": {"harness/cluster"},
 	"harness/cluster/sim":     {"narad/node", "narad/client", "narad/config", "narad/vfs", "fakes", "harness/ledger", "harness/cluster"},
 	"harness/bench":           {"harness/spawn", "fakes", "harness/cluster", "harness/ledger", "narad/client", "narad/wire", "scenarios"},
@@ -68,6 +67,11 @@ var arrows = map[string][]string{
 	"fakes":                   {"narad/wire", "harness/ledger"},
 	"faults":                  {"harness/cluster", "harness/ledger", "fakes"}, // the names of a TLS edge's faces
 	"reports":                 {"harness/ledger", "narad/wire"},
+
+	"harness/cluster": {
+		"harness/spawn", "narad/node", "narad/client", "narad/config", "narad/vfs", "fakes", "harness/ledger",
+		"narad/wire", "narad/meta", "narad/peer", "narad/cluster", // it puts a move to the leader as a member does
+	},
 }
 
 // everywhere may be imported by every package inside narad.

@@ -66,7 +66,10 @@ func TestALinkThatKeepsUpGathers(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Equal(t, numbers(0, 101), g.target.got("copy", 0))
 
-		waiting := func() int { synctest.Wait(); return int(g.partition(orders(1).ID, 0).HighWatermark()) - len(g.target.got("copy", 0)) }
+		waiting := func() int {
+			synctest.Wait()
+			return int(g.partition(orders(1).ID, 0).HighWatermark()) - len(g.target.got("copy", 0))
+		}
 		began := time.Now()
 		g.commit(orders(1), 0, 3*laneRecords)
 		require.Zero(t, waiting(), "a backlog waits for nothing")

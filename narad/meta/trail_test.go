@@ -87,14 +87,14 @@ func TestASnapshotCarriesTheTrail(t *testing.T) {
 	left := remote("left")
 	left.Origin = owes("remote.create", "left")
 	require.NoError(t, other.ApplyIn(9, 1, left))
-	require.NoError(t, other.restore(bytes.NewReader(w.Bytes())))
+	require.NoError(t, other.restore(bytes.NewReader(w.Bytes()), NewestType))
 	require.Equal(t, b.Trail(), other.Trail(), "the trail is replaced, not merged")
 	require.Len(t, other.Trail(), 2)
 	require.True(t, other.Trail()[0].Written)
 
-	require.ErrorIs(t, other.restore(strings.NewReader(`{"format":1}{"trace":{"index":0,"event":"remote.create"}}{"end":1}`)), errSnapshot)
+	require.ErrorIs(t, other.restore(strings.NewReader(`{"format":1}{"trace":{"index":0,"event":"remote.create"}}{"end":1}`), NewestType), errSnapshot)
 	require.Len(t, other.Trail(), 2)
-	require.NoError(t, other.restore(strings.NewReader(`{"format":1,"applied":9}{"end":0}`)))
+	require.NoError(t, other.restore(strings.NewReader(`{"format":1,"applied":9}{"end":0}`), NewestType))
 	require.Empty(t, other.Trail())
 }
 

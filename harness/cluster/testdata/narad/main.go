@@ -1,5 +1,6 @@
 // Command narad stands in for the broker in the backends' tests: it reads the config that a rig writes, is ready, counts its
-// starts in its data folder, and ends when it is told to.
+// starts in its data folder, and ends when it is told to. It asks its peers for their names all the time, on the ports of Raft and of node RPC, and
+// what they say now stands in its metrics.
 package main
 
 import (
@@ -26,6 +27,7 @@ func run(args []string) error {
 	}
 	var c struct {
 		HTTP    struct{ Addr string }
+		Cluster cluster
 		Storage struct {
 			DataDir string `json:"data_dir"`
 		}
@@ -61,7 +63,14 @@ func run(args []string) error {
 			return
 		}
 		fmt.Fprintf(w, "standin_starts %d\n", info.Size())
+		c.Cluster.ask(w)
 	})
+	if len(c.Cluster.Peers) > 0 {
+		if err = c.Cluster.serve(); err != nil {
+			return err
+		}
+		go c.Cluster.chat()
+	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	go func() {
