@@ -53,8 +53,9 @@ func TestCutsBetweenProcessesLandAndHeal(t *testing.T) {
 		do := func(rig cluster.Rig) bool {
 			f, err := New(Spec{Kind: Part, Parted: c})
 			require.NoError(t, err, what)
-			line, err := Do(t.Context(), rig, f, 300*time.Millisecond, time.Now(), seeded())
+			line, err := Do(t.Context(), rig, f, time.Second, time.Now(), seeded()) // some heartbeats long, on a busy machine too
 			require.NoError(t, err, "%s: %v", what, line.Evidence)
+			t.Log(what, line.Evidence)
 			return line.Landed
 		}
 		require.True(t, do(rig), what)

@@ -107,15 +107,15 @@ func (s *stand) withoutLeader(ctx context.Context) (float64, error) {
 	leads.kill()
 	start := time.Now()
 	err = poll(ctx, readyLimit, 10*time.Millisecond, "a topic without the leader that was", func(ctx context.Context) (bool, error) {
-		if err := others[0].client.Produce(ctx, topic, []byte(`1`), client.ProduceOptions{}); err != nil {
-			return false, fmt.Errorf("produce without a leader: %w", err)
+		if failed := others[0].client.Produce(ctx, topic, []byte(`1`), client.ProduceOptions{}); failed != nil {
+			return false, fmt.Errorf("produce without a leader: %w", failed)
 		}
-		_, err := s.topic(ctx, others[0], "after")
+		_, failed := s.topic(ctx, others[0], "after")
 		var refused *client.Error
-		if errors.As(err, &refused) && refused.Status >= http.StatusInternalServerError {
+		if errors.As(failed, &refused) && refused.Status >= http.StatusInternalServerError {
 			return false, nil
 		}
-		return err == nil, err
+		return failed == nil, failed
 	})
 	return time.Since(start).Seconds(), err
 }
