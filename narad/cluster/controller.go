@@ -28,8 +28,8 @@ type ControllerMeta interface {
 }
 
 // Controller begins and ends the moves of partitions, gives new members their vote and brings decommissions to their end, on whichever node
-// leads (BRK-07). It looks each HeartbeatInterval, since that is when somebody may count as dead, which nothing announces, and while a
-// member drains whenever the metadata change.
+// leads (BRK-07). It looks each HeartbeatInterval, since that is when somebody may count as dead, which nothing announces, and whenever the
+// metadata change while a member drains.
 type Controller struct {
 	Meta    ControllerMeta
 	Node    string // this one
@@ -53,25 +53,35 @@ func (c *Controller) Blocked(member string) []wire.Reason {
 // Run controls until ctx ends. It returns nil.
 func (c *Controller) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		var changed <-chan struct{}
+		changed := c.Meta.Changed()
 		if c.Meta.IsLeader() {
-			changed = c.Meta.Changed()
-			if !c.look(ctx, time.Now()) {
-				changed = nil
-			}
+			c.look(ctx, time.Now())
 		} else {
 			c.uneven = time.Time{}
 			c.show(nil)
 		}
-		tick := time.NewTimer(HeartbeatInterval)
-		select {
-		case <-changed:
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-		tick.Stop()
+		c.rest(ctx, changed)
 	}
 	return nil
+}
+
+// rest waits for the next look.
+func (c *Controller) rest(ctx context.Context, changed <-chan struct{}) {
+	tick := time.NewTimer(HeartbeatInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-changed:
+			changed = c.Meta.Changed()
+			if c.Meta.IsLeader() && len(c.draining(c.Meta.Members())) > 0 {
+				return
+			}
+		case <-tick.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (c *Controller) show(blocked map[string][]wire.Reason) {
@@ -80,20 +90,18 @@ func (c *Controller) show(blocked map[string][]wire.Reason) {
 	c.blocked = blocked
 }
 
-// look proposes what is to be done now, and tells whether a member drains. What is not proposed, or refused since the state moved, the next
-// look finds again.
-func (c *Controller) look(ctx context.Context, now time.Time) (drains bool) {
+// look proposes what is to be done now. What is not proposed, or refused since the state moved, the next look finds again.
+func (c *Controller) look(ctx context.Context, now time.Time) {
 	topics, members := c.Meta.Topics(), c.Meta.Members()
 	for _, e := range hopeless(topics, c.Dead, c.refuses(members)) {
 		c.Logger.Warn("a move is ended, one of its nodes is dead or leaves", slog.String("topic_id", e.TopicID), slog.Int("partition", e.Partition))
 		c.propose(ctx, e)
 	}
-	drains = c.retire(ctx, topics, members)
+	c.retire(ctx, topics, members)
 	c.promote(ctx, members)
 	s := newSpread(topics, c.live(members))
 	c.start(ctx, "a partition moves away from a member that is being decommissioned", s.evacuate(c.draining(members)))
 	c.balance(ctx, now, topics, s.even())
-	return drains
 }
 
 // balance starts moves that make the shares even, once they have been uneven for BalanceAfter.

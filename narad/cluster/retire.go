@@ -13,19 +13,17 @@ import (
 // retire brings decommissions on: a member whose partitions are gone and whose ingress is empty leaves, then loses its place in Raft, then
 // its record. Each step stands in the metadata or in Raft's configuration, so that the next leader goes on where this one ended. A dead
 // member goes no further than its partitions: what its ingress took in and was answered 202 is there alone.
-func (c *Controller) retire(ctx context.Context, topics []meta.Topic, members []meta.Member) (drains bool) {
+func (c *Controller) retire(ctx context.Context, topics []meta.Topic, members []meta.Member) {
 	blocked := map[string][]wire.Reason{}
 	for _, m := range members {
 		if !m.Draining() {
 			continue
 		}
-		drains = true
 		if why := c.retireOne(ctx, topics, members, m); why.Code != "" {
 			blocked[m.ID] = []wire.Reason{why}
 		}
 	}
 	c.show(blocked)
-	return drains
 }
 
 // retireOne takes one step of a member's decommission and returns what keeps it from the next.

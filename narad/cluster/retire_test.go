@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +38,36 @@ func (s *stage) blocked(id string) string {
 	return why[0].Code
 }
 
+// A decommission begins when it is asked for and not at the next heartbeat; other changes of the metadata make nobody look.
+//
+// covers: BRK-07
+func TestADecommissionBeginsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, "a", "b", "c", "d")
+		s.topic("t", "a", "b", "c", "d", "d")
+		looks := 0
+		s.c.Dead = func(string) bool { looks++; return false }
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.c.Run(ctx) }()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		first := looks
+		require.Positive(t, first)
+		s.topic("u", "a", "b", "c")
+		synctest.Wait()
+		require.Equal(t, first, looks)
+		s.drain("d")
+		synctest.Wait()
+		require.Equal(t, []string{"t/4 d>a"}, s.moves())
+		s.arrive()
+		synctest.Wait()
+		require.Len(t, s.moves(), 1, "the next one")
+		stop()
+		require.NoError(t, <-ended)
+	})
+}
+
 // A member's decommission, step by step: its partitions go at once and one at a time, its ingress empties, it leaves, loses its vote, then its
 // record. Whatever stands in the way is named, and nothing is taken before.
 //
@@ -43,10 +75,10 @@ func (s *stage) blocked(id string) string {
 func TestADecommissionStepByStep(t *testing.T) {
 	s := newStage(t, "a", "b", "c", "d")
 	s.topic("t", "a", "b", "c", "d", "d")
-	require.False(t, s.c.look(t.Context(), s.now))
+	s.look(0)
 	s.drain("d")
 	s.left["d"] = 7
-	require.True(t, s.c.look(t.Context(), s.now))
+	s.look(0)
 	require.Equal(t, []string{"t/4 d>a"}, s.moves(), "at once")
 	s.look(time.Second)
 	require.Len(t, s.moves(), 1, "one at a time")
@@ -89,7 +121,7 @@ func TestADecommissionStepByStep(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, s.servers())
 	_, there := s.meta.Member("d")
 	require.False(t, there)
-	require.False(t, s.c.look(t.Context(), s.now))
+	s.look(0)
 	s.look(time.Hour)
 	require.Empty(t, s.moves(), "the shares are even")
 }
