@@ -72,7 +72,7 @@ func (s *seat) leadDetach(ctx context.Context, w *write) (written, []slog.Attr, 
 	if err != nil {
 		return written{}, nil, err
 	}
-	extra, err := s.mayAbandon(ctx, up, []meta.Topic{link}, w.Force)
+	extra, err := s.mayAbandon(ctx, w, up, []meta.Topic{link})
 	if err != nil {
 		return written{}, extra, err
 	}
@@ -102,7 +102,7 @@ func (s *seat) leadDeleteTopic(ctx context.Context, w *write) (written, []slog.A
 	var extra []slog.Attr
 	if len(links) > 0 {
 		var err error
-		if extra, err = s.mayAbandon(ctx, t, links, w.Force); err != nil {
+		if extra, err = s.mayAbandon(ctx, w, t, links); err != nil {
 			return written{}, extra, err
 		}
 	}

@@ -19,7 +19,7 @@
 // state marks them; a line that the log refused is not named. Who comes to lead passes a barrier and writes the lines of earlier terms that
 // nobody has confirmed, with `replayed` and their own index, unless they stand in this process's log already. It confirms them with its next
 // write. So the newest line is repeated at each change of the lead until another write follows, and a replayed line lacks what stands in the
-// leader's alone: host, fingerprint, credential_version, force, what was abandoned. An entry that got no word from Raft has a line with outcome
+// leader's alone: host, fingerprint, credential_version. An entry that got no word from Raft has a line with outcome
 // unknown, which confirms nothing: if it was committed after all, the next leader says so.
 //
 // FollowTrail is the one loop; the caller runs it and ends it with its context. Writes take turns on the leader for the moment between their last

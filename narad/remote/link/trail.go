@@ -55,7 +55,9 @@ func (t *trail) written(traces []meta.Trace) (indexes []uint64) {
 
 // origin is what the entry of a write carries: the lines that its leader owes, and the ones that this process has written.
 func (s *seat) origin(w *write) meta.Origin {
-	o := meta.Origin{RequestID: w.RequestID, Actor: w.Actor, Ended: w.links, Written: s.trail.written(s.o.State.Trail())}
+	o := meta.Origin{
+		RequestID: w.RequestID, Actor: w.Actor, Ended: w.links, Force: w.Force, Abandoned: w.abandoned, Written: s.trail.written(s.o.State.Trail()),
+	}
 	o.Event, o.Target = w.event()
 	return o
 }
@@ -99,9 +101,20 @@ func (s *seat) replay(ctx context.Context) bool {
 func (s *seat) writeTrace(ctx context.Context, w *meta.Trace) bool {
 	line := audit.Line{
 		Event: w.Event, Actor: w.Actor, Target: w.Target, Outcome: audit.Committed, RequestID: w.RequestID,
-		Extra: []slog.Attr{slog.Uint64("index", w.Index), slog.Bool("replayed", true)},
+		Extra: append(told(w.Abandoned), slog.Uint64("index", w.Index), slog.Bool("replayed", true)),
+	}
+	if w.Force {
+		line.Extra = append(line.Extra, slog.Bool("force", true))
 	}
 	return s.writeLines(ctx, line, w.Ended)
+}
+
+// told is what a line says of records that were abandoned.
+func told(a *meta.Abandoned) []slog.Attr {
+	if a == nil {
+		return nil
+	}
+	return []slog.Attr{slog.Int64("abandoned_lag_messages", a.LagMessages), slog.Int64("abandoned_dispatch_backlog", a.DispatchBacklog)}
 }
 
 // writeLines writes the leader's line, and one for each link that a parent's delete ended (DEC-36).

@@ -65,6 +65,10 @@ func TestEveryWriteOwesItsLine(t *testing.T) {
 		}
 	}
 	require.Equal(t, committed, owed)
+	deleted := trail[len(trail)-2]
+	require.Equal(t, "topic.delete", deleted.Event)
+	require.True(t, deleted.Force)
+	require.Equal(t, &meta.Abandoned{}, deleted.Abandoned, "nothing was unshipped")
 	require.Contains(t, owed, "remote_child.accept_target orders/c committed")
 	require.Contains(t, owed, "remote_child.delete orders/c committed")
 }
@@ -153,6 +157,19 @@ func TestANewLeaderWritesWhatEarlierOnesOwe(t *testing.T) {
 		cancel()
 		require.NoError(t, <-ended)
 	})
+}
+
+// A line that the next leader writes tells of a forced delete what the lost one would have told.
+//
+// covers: WRT-11
+func TestAReplayedLineTellsWhatWasAbandoned(t *testing.T) {
+	f := newFollower()
+	require.True(t, f.seat.writeTrace(t.Context(), &meta.Trace{
+		Index: 7, Event: "remote_child.delete", Force: true, Abandoned: &meta.Abandoned{LagMessages: 12, DispatchBacklog: 3},
+	}))
+	var line map[string]any
+	require.NoError(t, json.Unmarshal(f.logs.Bytes(), &line))
+	require.Equal(t, []any{true, 12.0, 3.0, 7.0}, []any{line["force"], line["abandoned_lag_messages"], line["abandoned_dispatch_backlog"], line["index"]})
 }
 
 // full is a log whose disk is full.

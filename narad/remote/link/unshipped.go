@@ -55,20 +55,21 @@ func (r unshippedReport) of(links []meta.Topic) (u wire.Unshipped, clean bool) {
 	return u, clean
 }
 
-// mayAbandon refuses while something of the links is unshipped. With force it goes on and returns what the audit line tells:
-// how much was abandoned, as far as anybody answered (WRT-11).
-func (s *seat) mayAbandon(ctx context.Context, parent meta.Topic, links []meta.Topic, force bool) ([]slog.Attr, error) {
-	report, err := s.gate.check(ctx, parent.ID, force, func() unshippedReport { return s.readUnshipped(ctx, parent) })
+// mayAbandon refuses while something of the links is unshipped. With force it goes on, notes in the write how much is abandoned, and returns
+// what the audit line tells of that (WRT-11).
+func (s *seat) mayAbandon(ctx context.Context, w *write, parent meta.Topic, links []meta.Topic) ([]slog.Attr, error) {
+	report, err := s.gate.check(ctx, parent.ID, w.Force, func() unshippedReport { return s.readUnshipped(ctx, parent) })
 	if err != nil {
 		return nil, err
 	}
 	u, clean := report.of(links)
-	if force {
+	if w.Force {
 		backlog := int64(0)
 		for _, n := range u.DispatchBacklog {
 			backlog += n
 		}
-		return []slog.Attr{slog.Int64("abandoned_lag_messages", u.LagMessages), slog.Int64("abandoned_dispatch_backlog", backlog)}, nil
+		w.abandoned = &meta.Abandoned{LagMessages: u.LagMessages, DispatchBacklog: backlog}
+		return told(w.abandoned), nil
 	}
 	if clean {
 		return nil, nil

@@ -44,6 +44,8 @@ type write struct {
 
 	links []string // the leader's: what a parent's delete ends, as "parent/child"
 	lined bool     // the leader's: each remote of a re-encrypt has its own audit line already
+
+	abandoned *meta.Abandoned // the leader's: by a forced delete
 }
 
 // written is the leader's answer.
