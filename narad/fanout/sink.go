@@ -61,6 +61,7 @@ type Slab struct {
 
 	mem   *partition.Slab // nil once given back
 	pool  *sync.Pool
+	left  bool      // there was more when it was read
 	lanes int       // of the link, 0 for a local child
 	sent  sentLanes // filled by Release: what a drop inside the slab has to know (DEC-29)
 }

@@ -55,6 +55,7 @@ type source struct {
 // read reads a slab of due records; nil when the first one is not due or not there.
 func (s *source) read(from int64) (*Slab, error) {
 	mem := s.pool.Get().(*partition.Slab)
+	high := s.part.HighWatermark()
 	if err := s.part.Read(from, s.bounds.records, s.bounds.bytes, mem); err != nil {
 		s.pool.Put(mem)
 		return nil, err
@@ -73,7 +74,7 @@ func (s *source) read(from int64) (*Slab, error) {
 		return nil, nil
 	}
 	s.saw(recs[0])
-	return &Slab{Partition: s.partition, Records: recs, Next: next, mem: mem, pool: s.pool, lanes: s.lanes}, nil
+	return &Slab{Partition: s.partition, Records: recs, Next: next, mem: mem, pool: s.pool, lanes: s.lanes, left: next < high}, nil
 }
 
 func (s *source) saw(r partition.Record) {
@@ -136,7 +137,7 @@ func (s *source) take(from int64) (*Slab, error) {
 		slab, err = s.read(from)
 	}
 	if slab != nil {
-		s.began, s.behind = time.Now(), s.part.HighWatermark() > slab.Next
+		s.began, s.behind = time.Now(), slab.left
 	}
 	return slab, err
 }

@@ -119,7 +119,9 @@ func (w *workers) work(ctx context.Context, s *scenarios.Scenario, dir string) (
 	end := w.follow(s, from, leash.Renew)
 	err = cmd.Wait()
 	end.late = leash.Release() && ctx.Err() == nil
-	end.left = spawn.Members(cmd.Process.Pid)
+	if !end.late { // of one that had to be ended the whole group was killed, and the dying are still members for a moment
+		end.left = spawn.Members(cmd.Process.Pid)
+	}
 	_ = spawn.KillGroup(cmd.Process.Pid) // mostly nobody is there
 	return end, err
 }
