@@ -23,7 +23,7 @@ const (
 	rowMove       = "move"
 )
 
-// measureThree compares a drain from three nodes with one from one node. All nodes share this machine, so that three are never faster.
+// measureThree compares a drain from three nodes with one from one node. All nodes share this machine.
 func measureThree(ctx context.Context, s *stand) (map[string]sample, error) {
 	t, p, err := s.threeNodes(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *stand) withoutLeader(ctx context.Context) (float64, error) {
 }
 
 // measureMove compares how fast a member that leaves gives its partitions away with a plain copy of their files on the same disk, in bytes a second. The
-// clock of the moves runs from the answer to the decommission until the member owns none.
+// clock of the moves runs from the request to decommission it until the member owns none.
 func measureMove(ctx context.Context, s *stand) (map[string]sample, error) {
 	t, err := s.newSeveral(ctx, fmt.Sprintf("moving-%d", s.round), founders+1)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // This file is what a release before remotes answers otherwise (Options.Older), which is how clusters of two releases and targets of an
-// older one are tested (RUN-09, SND-02, SND-11, WRT-02).
+// older one are tested (RUN-09, SND-04, SND-11, WRT-02).
 
 // olderMessages is how many messages a batch of that release has.
 const olderMessages = 100

@@ -110,11 +110,10 @@ type PutRemote struct {
 	Origin
 }
 
-// DeleteRemote removes a remote; Force allows it while links use it (WRT-13).
+// DeleteRemote removes a remote; the Origin's Force allows it while links use it (WRT-13).
 type DeleteRemote struct {
-	Name  string `json:"name"`
-	ID    string `json:"id"`
-	Force bool   `json:"force,omitempty"`
+	Name string `json:"name"`
+	ID   string `json:"id"`
 	Origin
 }
 

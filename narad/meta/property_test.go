@@ -66,7 +66,9 @@ func someEntry(r *rapid.T, s *State, i int) Entry {
 		w.CredentialVersion += uint64(rapid.IntRange(0, 1).Draw(r, "sealed"))
 		return PutRemote{Remote: w, FromRevision: rem.Revision, Salt: make([]byte, SaltBytes)}
 	case 11:
-		return DeleteRemote{Name: u, ID: rem.ID, Force: rapid.Bool().Draw(r, "force"), Origin: someOrigin(r, s)}
+		o := someOrigin(r, s)
+		o.Force = rapid.Bool().Draw(r, "force")
+		return DeleteRemote{Name: u, ID: rem.ID, Origin: o}
 	case 12:
 		return Reseal{Name: u, ID: rem.ID, CredentialVersion: rem.CredentialVersion, Ciphertext: []byte(fresh)}
 	case 13:

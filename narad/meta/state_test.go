@@ -189,7 +189,7 @@ func TestDeleteOfWhatLinksUse(t *testing.T) {
 	require.Equal(t, []string{"p/c"}, p.Fields["links"])
 	b.refuse(wire.Conflict, "remote children", DeleteTopic{Name: "p", ID: "id-p"})
 	b.refuse(wire.Conflict, Retry, DeleteTopic{Name: "c", ID: "id-c"})
-	b.do(DeleteRemote{Name: "r", ID: "rid-r", Force: true})
+	b.do(DeleteRemote{Name: "r", ID: "rid-r", Origin: Origin{Force: true}})
 	b.do(DeleteTopic{Name: "p", ID: "id-p", Links: []string{"c"}})
 	require.Empty(t, b.Topics())
 }

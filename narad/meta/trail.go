@@ -89,6 +89,5 @@ func (t tx) trail() []Trace {
 
 // putTrail stores the newest of a list that nobody else holds.
 func (t tx) putTrail(traces []Trace) {
-	traces = slices.Clone(traces[max(0, len(traces)-TrailLength):])
-	t.put(tableTrail, &trailRow{Key: tableTrail, Traces: traces})
+	t.put(tableTrail, &trailRow{Key: tableTrail, Traces: traces[max(0, len(traces)-TrailLength):]})
 }

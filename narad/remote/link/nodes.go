@@ -21,7 +21,8 @@ type Holding struct {
 type Members interface {
 	// Postures returns what each answered, and the members that did not answer.
 	Postures(ctx context.Context) (answers map[string]wire.Posture, silent []string)
-	// Check has each make the check of a target, and returns the answers and the members that did not answer or know no such check.
+	// Check has each make the check of a target, and returns the answers, without a result from a release that knows no check, and the members that
+	// did not answer.
 	Check(ctx context.Context, ask CheckAsk) (answers map[string]CheckReply, silent []string)
 	// Holdings returns the answers by member, and the members that did not answer.
 	Holdings(ctx context.Context) (answers map[string][]Holding, silent []string)

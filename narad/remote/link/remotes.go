@@ -233,6 +233,6 @@ func (s *seat) leadDelete(ctx context.Context, w *write) (written, []slog.Attr, 
 		return written{}, nil, err
 	}
 	defer release()
-	done, err := s.propose(ctx, meta.DeleteRemote{Name: w.Name, ID: w.ID, Force: w.Force, Origin: s.origin(w)})
+	done, err := s.propose(ctx, meta.DeleteRemote{Name: w.Name, ID: w.ID, Origin: s.origin(w)})
 	return done, nil, err
 }

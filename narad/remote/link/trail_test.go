@@ -45,7 +45,7 @@ func TestEveryWriteOwesItsLine(t *testing.T) {
 	_, err = r.PatchRemote(t.Context(), root, "dr", wire.PatchRemote{Limits: &wire.PatchLimits{MaxInFlight: &most}})
 	require.NoError(t, err)
 	require.NoError(t, r.DeleteTopic(t.Context(), root, "orders", true))
-	require.NoError(t, r.DeleteRemote(t.Context(), root, "dr", false))
+	require.NoError(t, r.DeleteRemote(t.Context(), root, "dr", true))
 
 	var owed, committed []string
 	trail := r.raft.Trail()
@@ -65,6 +65,7 @@ func TestEveryWriteOwesItsLine(t *testing.T) {
 		}
 	}
 	require.Equal(t, committed, owed)
+	require.True(t, trail[len(trail)-1].Force, "of the remote's delete")
 	deleted := trail[len(trail)-2]
 	require.Equal(t, "topic.delete", deleted.Event)
 	require.True(t, deleted.Force)

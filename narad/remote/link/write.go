@@ -123,7 +123,7 @@ func (s *Service) ServeRemoteWrite(ctx context.Context, body []byte) ([]byte, er
 		w.Admin = s.o.Admin(w.Actor)
 	}
 	done, extra, err := s.seat.lead(ctx, &w)
-	if done.Index != 0 && s.o.Unaudited != nil {
+	if done.Index != 0 && !w.lined && s.o.Unaudited != nil {
 		s.o.Unaudited(w.RequestID, done.Index)
 	}
 	s.seat.auditLeader(ctx, &w, done.Index, extra, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"narad.example/narad/remote/outbound"
+	"narad.example/narad/remote/target"
 	"narad.example/narad/wire"
 )
 
@@ -245,7 +246,7 @@ func TestATargetThatTakesFewGetsFew(t *testing.T) {
 // covers: SND-04
 func TestTheBatchSizeIsAskedForOncePerRemoteAndCredential(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		require.Equal(t, 101, strings.Count(string(sizeBody), "{}"))
+		require.Equal(t, 101, strings.Count(string(target.SizeBody), "{}"))
 		f := &fakeTarget{}
 		n := newNode(t, f)
 		var cursors []*Cursor

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"narad.example/narad/remote/outbound"
+	"narad.example/narad/remote/target"
 	"narad.example/narad/wire"
 )
 
@@ -21,7 +22,7 @@ func (k taker) Do(_ context.Context, r *outbound.Request) (*outbound.Answer, err
 	switch {
 	case r.Method == http.MethodGet:
 		return &outbound.Answer{Status: 200, Header: http.Header{}, Body: []byte(`{"parent":"t","parent_id":"00000000000000aa","children":[]}`)}, nil
-	case len(r.Body) == len(sizeBody):
+	case len(r.Body) == len(target.SizeBody):
 		return shaped(400, "message 0: payload required"), nil
 	}
 	return k.accepted[bytes.Count(r.Body, []byte(`"payload":`))], nil

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"narad.example/narad/remote/outbound"
+	"narad.example/narad/remote/target"
 	"narad.example/narad/wire"
 )
 
@@ -69,7 +70,7 @@ func (f *fakeTarget) Do(ctx context.Context, r *outbound.Request) (*outbound.Ans
 		return f.check(g)
 	}
 	f.mu.Lock()
-	if bytes.Equal(r.Body, sizeBody) {
+	if bytes.Equal(r.Body, target.SizeBody) {
 		defer f.mu.Unlock()
 		return f.size(g)
 	}

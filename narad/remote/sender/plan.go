@@ -1,13 +1,16 @@
 package sender
 
-import "narad.example/narad/wire"
+import (
+	"narad.example/narad/remote/target"
+	"narad.example/narad/wire"
+)
 
 // This file is what to send next. It is pure: no time, no lock, no network; a lane's queue is touched by its lane alone.
 
 // Bounds of a request (seed: Remote replication constants).
 const (
-	maxMessages  = 1000      // to a target that takes them
-	fewMessages  = 100       // to one that says `too many messages`
+	maxMessages  = target.MaxMessages
+	fewMessages  = target.FewMessages
 	maxBodyBytes = 960 << 10 // the cap of a lane's request bodies
 	minBodyBytes = 64 << 10
 	raiseAfter   = 20 // accepted requests in a row double the cap

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"narad.example/narad/remote/outbound"
+	"narad.example/narad/remote/target"
 	"narad.example/narad/wire"
 )
 
@@ -50,7 +51,7 @@ func (ch *chaos) Do(ctx context.Context, r *outbound.Request) (*outbound.Answer,
 		body = unzstd(body)
 	}
 	offsets, _ := decodeChunk(body)
-	if len(offsets) == 0 || bytes.Equal(r.Body, sizeBody) {
+	if len(offsets) == 0 || bytes.Equal(r.Body, target.SizeBody) {
 		return ch.aside(ctx, r)
 	}
 	lane := ch.laneOf(offsets[0])

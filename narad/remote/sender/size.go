@@ -3,7 +3,6 @@ package sender
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"narad.example/narad/remote/outbound"
@@ -13,9 +12,6 @@ import (
 
 // This file is the batch-size probe (SND-04, DEC-41): one more message than a target with the small bound takes, each without a
 // payload, so that every target refuses the request and stores nothing. What it says is wrong tells its bound.
-
-// sizeBody is the probe's body.
-var sizeBody = []byte(`{"messages":[` + strings.Repeat(`{},`, fewMessages) + `{}]}`)
 
 // size is how many records a request to a remote may have, as far as this node has heard under the gate's credential.
 type size struct {
@@ -77,7 +73,7 @@ func (c *Cursor) askSize(ctx context.Context, m moment, p pass) {
 	}
 	q := sent{records: fewMessages + 1, requestID: c.senders.dice.id()}
 	a, err := (&counted{c: c, client: m.view.Client}).Do(ctx, &outbound.Request{
-		Method: http.MethodPost, Path: c.path, Body: sizeBody, RequestID: q.requestID,
+		Method: http.MethodPost, Path: c.path, Body: target.SizeBody, RequestID: q.requestID,
 	})
 	v := classify(q, a, err)
 	v.landed = false // there is nothing in it that could land

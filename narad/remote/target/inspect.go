@@ -15,19 +15,19 @@ import (
 
 // What a target takes in one batch (SND-04).
 const (
-	fewMessages  = 100
-	manyMessages = 1000
+	FewMessages = 100  // one that says `too many messages` to SizeBody
+	MaxMessages = 1000 // any other
 )
 
-// tooManyEmpty is one message more than a target with the small bound takes, none with a payload: every target refuses it and stores nothing.
-var tooManyEmpty = []byte(`{"messages":[` + strings.Repeat(`{},`, fewMessages) + `{}]}`)
+// SizeBody is one message more than a target with the small bound takes, none with a payload: every target refuses it and stores nothing.
+var SizeBody = []byte(`{"messages":[` + strings.Repeat(`{},`, FewMessages) + `{}]}`)
 
 var packedEmpty = sync.OnceValue(func() []byte {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return w.EncodeAll(tooManyEmpty, nil)
+	return w.EncodeAll(SizeBody, nil)
 })
 
 // AsksWho tells whether the target refuses its topic to somebody without a credential with 401, so that its security is on (TGT-04).
@@ -77,22 +77,22 @@ func Takes(ctx context.Context, c Doer, topic string) (wire.Capabilities, error)
 	if r.Row != RowNone || r.Status != http.StatusUnsupportedMediaType && r.Status != http.StatusBadRequest {
 		return wire.Capabilities{}, refused(a, r)
 	}
-	a, r = send(ctx, c, batch(topic, tooManyEmpty, ""))
+	a, r = send(ctx, c, batch(topic, SizeBody, ""))
 	if most := mostOf(r); most != 0 {
 		return wire.Capabilities{MaxMessages: most}, nil
 	}
 	return wire.Capabilities{}, refused(a, r)
 }
 
-// mostOf reads the answer to tooManyEmpty; 0 when it tells nothing.
+// mostOf reads the answer to SizeBody; 0 when it tells nothing.
 func mostOf(r Reading) int {
 	switch {
 	case r.Row != RowNone || r.Status != http.StatusBadRequest:
 		return 0
 	case strings.HasPrefix(r.Text, "message 0:"):
-		return manyMessages
+		return MaxMessages
 	case strings.Contains(r.Text, "too many messages"):
-		return fewMessages
+		return FewMessages
 	}
 	return 0
 }
