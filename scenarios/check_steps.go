@@ -25,6 +25,7 @@ var actions = map[string]action{
 	"pause":           {success: 200, takes: []string{"reason"}},
 	"resume":          {success: 200, takes: []string{"accept_target"}},
 	"skip":            {success: 200, takes: []string{"partition", "offset"}},
+	"test":            {success: 200, takes: []string{"topic", "shows"}},
 	"set_limits":      {success: 200, remote: true, takes: []string{"limits"}},
 	"delete_remote":   {success: 204, remote: true, takes: []string{"force"}},
 	"create_remote":   {success: 201, remote: true, takes: []string{"says"}},
@@ -37,13 +38,14 @@ var actions = map[string]action{
 	"recreate_parent": {success: 201},
 	"read_back":       {success: 200},
 	"look":            {success: 200, takes: []string{"shows"}},
+	"reencrypt":       {success: 200, remote: true, takes: []string{"shows"}},
 	"move":            {success: 202, takes: []string{"partition", "node"}},
 	"join":            {success: 200, member: true},
 	"decommission":    {success: 204, member: true},
 }
 
 // stepFields are the fields of a step that not every action takes.
-var stepFields = []string{"link", "remote", "to", "force", "reason", "accept_target", "partition", "offset", "limits", "no_password", "shows", "node", "says"}
+var stepFields = []string{"link", "remote", "to", "force", "reason", "accept_target", "partition", "offset", "limits", "no_password", "shows", "node", "says", "topic"}
 
 func (c *checker) steps() {
 	byStep := map[string]bool{}
@@ -133,6 +135,8 @@ func (c *checker) step(s *Step, a *action, path string) {
 	switch s.Action {
 	case "look":
 		c.looks(s, path)
+	case "test", "reencrypt":
+		c.answered(s, path)
 	case "move":
 		c.move(s, path)
 	case "pause":

@@ -51,6 +51,36 @@ var Shown = map[string]string{
 	"success_seconds_ago": "number", "next_offset": "number", "partitions": "number",
 }
 
+// Answered are the members of the answers that a step can ask for, with the words that each may be; class is any check class of
+// api.md, or none.
+var Answered = map[string]map[string][]string{
+	"test":      {"result": {wire.CheckPass, wire.CheckFail}, "class": {}},
+	"reencrypt": {"password": {Resealed, AlreadyCurrent, wire.KeyUnknown, wire.OpenFailed}},
+}
+
+// What a reencrypt did to a remote's password, beside the reasons of a failure.
+const (
+	Resealed       = "reencrypted"
+	AlreadyCurrent = "already_current"
+)
+
+func (c *checker) answered(s *Step, path string) {
+	members := Answered[s.Action]
+	for _, member := range slices.Sorted(maps.Keys(s.Shows)) {
+		at := path + ".shows." + member
+		words, known := members[member]
+		if !known {
+			c.say(at, "is no member of the answer to %s; %s", s.Action, allowed(slices.Sorted(maps.Keys(members))))
+			continue
+		}
+		for word := range strings.SplitSeq(s.Shows[member], " or ") {
+			if len(words) > 0 && !slices.Contains(words, word) {
+				c.say(at, "%q is none; %s; several are joined by the word or", word, allowed(words))
+			}
+		}
+	}
+}
+
 func (c *checker) looks(s *Step, path string) {
 	if len(s.Shows) == 0 {
 		c.say(path+".shows", "is missing: a look says what it wants to see")

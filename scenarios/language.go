@@ -210,7 +210,7 @@ type Flap struct {
 // Step is an admin action on the way. Which fields an action takes stands in actions.
 type Step struct {
 	At           Duration `yaml:"at"`
-	Action       string   `yaml:"action" enum:"attach,detach,pause,resume,skip,set_limits,delete_remote,create_remote,target_password,rotate_password,remote_ca,target_topic,target_user,target_grant,recreate_parent,read_back,look,move,join,decommission"`
+	Action       string   `yaml:"action" enum:"attach,detach,pause,resume,skip,test,set_limits,delete_remote,create_remote,target_password,rotate_password,remote_ca,target_topic,target_user,target_grant,recreate_parent,read_back,look,reencrypt,move,join,decommission"`
 	Link         string   `yaml:"link,omitempty"`   // a child's name
 	Remote       string   `yaml:"remote,omitempty"` // of an action on a remote
 	To           string   `yaml:"to,omitempty" enum:"other,recorded,both,deleted,created,recreated,delay_child,remote_child,alone,removed,restored"`
@@ -221,11 +221,12 @@ type Step struct {
 	Offset       *int     `yaml:"offset,omitempty"`
 	Node         string   `yaml:"node,omitempty"` // of a move: where the partition goes, the next running node after its owner when absent; who joins or is decommissioned
 	Limits       *Limits  `yaml:"limits,omitempty"`
+	Topic        string   `yaml:"topic,omitempty"`       // of a test: the target's topic, the link's when absent
 	NoPassword   bool     `yaml:"no_password,omitempty"` // of remote_ca: the change comes without it (CRD-04)
 	Expect       int      `yaml:"expect"`                // the status of the answer
 	Says         string   `yaml:"says,omitempty"`        // words of the refusal, of an attach or a create_remote
 
-	Shows map[string]string `yaml:"shows,omitempty"` // of a look: members of the listing and metrics with what they must be
+	Shows map[string]string `yaml:"shows,omitempty"` // of a look, a test, a reencrypt: members of the answer with what they must be
 }
 
 // Expect is what must come true beside what is always owed.

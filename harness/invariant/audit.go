@@ -1,11 +1,13 @@
 package invariant
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"narad.example/harness/ledger"
+	"narad.example/narad/wire"
 )
 
 // audit is HAR-08 with DEC-36: each answered admin request has exactly one ingress line; each committed change of the remote plane one leader
@@ -100,19 +102,46 @@ func auditOf(f *finding, o *ledger.Operation, ingress, leader []ledger.AuditLine
 	if o.Status < 200 || o.Status > 299 || !reachesLeader(o.Action) {
 		return
 	}
-	first, replayed := 0, 0
+	if o.Action == "remote.reencrypt" {
+		reencrypted(f, o, what, leader)
+		return
+	}
+	if first, replayed := committed(o, "", leader); first > 1 || first+replayed == 0 {
+		f.breaks(o.RequestID, "%s has %d committed leader lines and %d replayed ones", what, first, replayed)
+	}
+}
+
+// reencrypted wants a leader line for each remote that the answer names, and none for another.
+func reencrypted(f *finding, o *ledger.Operation, what string, leader []ledger.AuditLine) {
+	var done wire.Reencrypted
+	if err := json.Unmarshal([]byte(o.Text), &done); err != nil {
+		f.lack("%s: its answer: %v", what, err)
+		return
+	}
+	for _, name := range done.Reencrypted {
+		if first, replayed := committed(o, name, leader); first > 1 || first+replayed == 0 {
+			f.breaks(o.RequestID, "%s has %d committed leader lines of %s and %d replayed ones", what, first, name, replayed)
+		}
+	}
+	for _, line := range leader {
+		if line.Outcome == "committed" && !slices.Contains(done.Reencrypted, line.Target) {
+			f.breaks(o.RequestID, "%s left %s as it was, and has a committed leader line of it", what, line.Target)
+		}
+	}
+}
+
+// committed counts the committed leader lines of a request, about target where one is named.
+func committed(o *ledger.Operation, target string, leader []ledger.AuditLine) (first, replayed int) {
 	for _, line := range leader {
 		switch {
-		case line.Event != o.Action || line.Outcome != "committed":
+		case line.Event != o.Action || line.Outcome != "committed" || target != "" && line.Target != target:
 		case line.Replayed:
 			replayed++
 		default:
 			first++
 		}
 	}
-	if first > 1 || first+replayed == 0 {
-		f.breaks(o.RequestID, "%s has %d committed leader lines and %d replayed ones", what, first, replayed)
-	}
+	return first, replayed
 }
 
 // reachesLeader tells whether a committed change of this event has a leader line; a test, list or get has none (DEC-36).

@@ -35,6 +35,6 @@ type Operation struct {
 	Target    string `json:"target,omitempty"`  // of an admin operation: what it was about
 	Expect    int    `json:"expect,omitempty"`  // of a scenario step: the status asked for
 	Says      string `json:"says,omitempty"`    // of a scenario step: words that its refusal must have
-	Text      string `json:"text,omitempty"`    // of an admin operation: the text of its refusal, in which the judge of secrets looks
+	Text      string `json:"text,omitempty"`    // of an admin operation: the text of its refusal, or a good answer that names what it found or did; the judge of secrets looks in it
 	Problem   string `json:"problem,omitempty"` // the class of a transport failure; never a body or a URL
 }

@@ -32,6 +32,7 @@ type request struct {
 	target string // what it is about
 	expect int    // of a scenario's step
 	says   string // of a scenario's step
+	answer any    // where do puts the body of a success that the ledger keeps, nil for none
 }
 
 // answerOf reads what a client's method returned; ok is the status that stands for no error.
@@ -58,6 +59,9 @@ func (p *play) admin(ctx context.Context, n cluster.Node, r request) reply {
 	id := fmt.Sprintf("%016x", workload.Seed(p.seed, fmt.Sprintf("request %d", p.requests.Add(1))))
 	op := ledger.Operation{At: p.now(), Kind: ledger.KindAdmin, Node: n.Name(), Action: r.action, Target: r.target, RequestID: id, Expect: r.expect, Says: r.says}
 	out := answerOf(r.do(client.WithRequestID(ctx, id), n.Client()), r.ok)
+	if out.Status == r.ok && r.answer != nil {
+		out.Text = answerText(r.answer)
+	}
 	op.Done, op.Status, op.Problem, op.Text = p.now(), out.Status, out.Problem, out.Text
 	switch {
 	case out.Status == 0:

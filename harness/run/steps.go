@@ -36,7 +36,7 @@ func (p *play) runSteps(ctx context.Context, wg *sync.WaitGroup) {
 func (p *play) step(ctx context.Context, st scenarios.Step) {
 	limit := callLimit
 	switch st.Action {
-	case "attach", "detach", "resume", "move":
+	case "attach", "detach", "resume", "test", "move":
 		limit = attachLimit
 	case "join", "decommission":
 		limit = memberLimit
@@ -66,6 +66,10 @@ func (p *play) step(ctx context.Context, st scenarios.Step) {
 		p.pauseOrResume(ctx, source, l, st)
 	case "skip":
 		p.skip(ctx, source, l, st)
+	case "test":
+		p.test(ctx, source, l, st)
+	case "reencrypt":
+		p.reencrypt(ctx, source, st)
 	case "set_limits":
 		p.setLimits(ctx, source, st)
 	case "delete_remote":
