@@ -11,7 +11,7 @@ import (
 // Muted is the kind of a fault by which a node never answers those that dial it.
 const Muted = "mute"
 
-// Mute has somebody else stand at a node's ports, who says nothing, garbage, or bytes without end.
+// Mute has somebody else stand at a node's ports, who says nothing, garbage, bytes without end, or relays what the node says.
 type Mute struct {
 	Label   string
 	Node    string

@@ -86,7 +86,10 @@ func (c *checker) mute(f *Fault, path string) {
 		c.say(path+".for", "is missing: a muted node speaks again")
 	}
 	if f.Says == "" && !c.given(path+".says") {
-		c.say(path+".says", "is missing; allowed: nothing, garbage, endless")
+		c.say(path+".says", "is missing; allowed: nothing, garbage, endless, relayed")
+	}
+	if f.Says == "relayed" && f.Carries != "rpc" {
+		c.say(path+".says", "relayed is of the node RPC alone, whose ends prove themselves: carries: rpc")
 	}
 	if side, _, _ := strings.Cut(f.Mute, "-"); side == "source" && c.s.Source.Nodes < 3 || side == "target" && c.s.Target.Nodes < 3 {
 		c.say(path+".mute", "nobody dials a single node")

@@ -157,7 +157,7 @@ type Fault struct {
 	Rolling string   `yaml:"rolling,omitempty" enum:"source,target"` // restarts the nodes of a side one after the other
 	Upgrade string   `yaml:"upgrade,omitempty"`                      // restarts a node of an older release with the present one
 	Mute    string   `yaml:"mute,omitempty"`                         // others that dial this node meet somebody who never answers
-	Says    string   `yaml:"says,omitempty" enum:"nothing,garbage,endless"`
+	Says    string   `yaml:"says,omitempty" enum:"nothing,garbage,endless,relayed"`
 	Slow    Duration `yaml:"slow,omitempty"` // how long a started node stands still first
 	Start   string   `yaml:"start,omitempty"`
 	Pause   string   `yaml:"pause,omitempty"`

@@ -12,7 +12,8 @@ func TestMistakesOfAMutedNodeAreNamed(t *testing.T) {
 	for fault, want := range map[string]string{
 		"{at: 1s, for: 1s, mute: source-4, says: nothing}":                `faults[0].mute: "source-4" is no node`,
 		"{at: 1s, mute: source-1, says: nothing}":                         `faults[0].for: is missing: a muted node speaks again`,
-		"{at: 1s, for: 1s, mute: source-1}":                               `faults[0].says: is missing; allowed: nothing, garbage, endless`,
+		"{at: 1s, for: 1s, mute: source-1}":                               `faults[0].says: is missing; allowed: nothing, garbage, endless, relayed`,
+		"{at: 1s, for: 1s, mute: source-1, says: relayed, carries: all}":  `faults[0].says: relayed is of the node RPC alone`,
 		"{at: 1s, for: 1s, mute: source-1, says: lies}":                   `faults[0].says: "lies" is unknown`,
 		"{at: 1s, for: 1s, pause: source-1, says: nothing}":               `faults[0].says: is for mute`,
 		"{at: 1s, for: 1s, mute: source-1, says: nothing, one_way: true}": `faults[0].one_way: is for a cut between nodes`,

@@ -7,6 +7,7 @@ const (
 	SaysNothing = "nothing" // connections are taken and nothing comes
 	SaysGarbage = "garbage" // bytes that are no TLS, without end
 	SaysEndless = "endless" // behind a TLS handshake, bytes without end
+	SaysRelayed = "relayed" // what the node itself says, by a man in the middle who ends TLS on both sides; of the node RPC alone
 )
 
 // Mutable is a rig in which others that dial a node can meet somebody else at its ports. The node itself dials as before.

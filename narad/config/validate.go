@@ -88,14 +88,31 @@ func (c *Config) clusterRules() []rule {
 		{"cluster.peers", len(cl.Peers) == 0 || c.Security.Enabled || c.Security.AllowInsecureCluster,
 			"needs security, or security.allow_insecure_cluster"},
 	}
-	self := len(cl.Peers) == 0
+	self, known, addrs := len(cl.Peers) == 0, map[string]bool{}, map[string]bool{}
 	for _, p := range cl.Peers {
 		id, addr, ok := strings.Cut(p, "@")
 		rules = append(rules, rule{"cluster.peers", ok && nodeID.MatchString(id) && validAddr(addr),
-			fmt.Sprintf("%q is not id@host:port", p)})
+			fmt.Sprintf("%q is not id@host:port", p)},
+			rule{"cluster.peers", !known[id], fmt.Sprintf("names node %s twice", id)},
+			rule{"cluster.peers", !addrs[addr], fmt.Sprintf("names the address %s twice", addr)})
+		known[id], addrs[addr] = true, true
 		self = self || id == cl.NodeID
 	}
-	return append(rules, rule{"cluster.peers", self, "must name this node (" + cl.NodeID + ") too"})
+	rules = append(rules, rule{"cluster.peers", self, "must name this node (" + cl.NodeID + ") too"})
+	return append(rules, cl.firstRules(known)...)
+}
+
+// firstRules are those of the nodes that make the cluster. Fewer than three would make one beside the others'.
+func (cl *Cluster) firstRules(peers map[string]bool) []rule {
+	first := cl.InitialMembers
+	rules := []rule{
+		{"cluster.initial_members", len(first) == 0 || len(first) >= 3, "must name at least 3 nodes, or none, which is all of cluster.peers"},
+	}
+	for i, id := range first {
+		rules = append(rules, rule{"cluster.initial_members", peers[id], fmt.Sprintf("names node %s, which cluster.peers does not", id)},
+			rule{"cluster.initial_members", !slices.Contains(first[:i], id), fmt.Sprintf("names node %s twice", id)})
+	}
+	return rules
 }
 
 // raftGuarded is the rule of broker.md: Security.

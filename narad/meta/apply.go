@@ -84,6 +84,8 @@ func apply(t tx, e Entry) error {
 		p = attachRemote(t, e)
 	case UpdateRemote:
 		p = updateRemote(t, e)
+	case NameCluster:
+		p = nameCluster(t, e)
 	default:
 		return fmt.Errorf("%w: type %d", ErrUndecodable, e.Type())
 	}

@@ -11,6 +11,17 @@
 // The state also keeps a trail of the last 256 remote entries with the audit line that each owes, for the next leader (DEC-13, package link).
 // It is part of the snapshot. Names and IDs stand in it, never what an entry carries.
 //
+// A cluster gives itself an ID, an entry as any other (NameCluster), once every member applies it; a folder remembers it beside the log, and
+// Look reads it there before anything is opened. Raft itself takes whoever comes: the log of another cluster may be longer, its term higher,
+// and it would win. So both ends of a Raft connection say first who they are and refuse
+//
+//   - another cluster, when both know theirs;
+//   - another node than the one that was looked for at the address;
+//   - a node that the configuration does not have and that knows no cluster: it made one of its own (cluster.initial_members).
+//
+// Taken as before: who knows no cluster and is a member, or is dialled by one; and, while the cluster has no ID, a release that greets not.
+// Once it has one, such a release cannot join any more. Not promised: that the folder of a cluster which never had an ID is told apart.
+//
 // Loops: one goroutine of a Store follows the leader's changes and a failed state machine; Close stops it and waits, as it does
 // for Raft's own. Registrar.Run registers this node as a member, until its context ends.
 //

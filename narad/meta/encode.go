@@ -67,6 +67,8 @@ func Decode(b []byte) (Entry, error) {
 		return decode[AttachRemote](body)
 	case TypeUpdateRemote:
 		return decode[UpdateRemote](body)
+	case TypeNameCluster:
+		return decode[NameCluster](body)
 	default:
 		return nil, fmt.Errorf("%w: type %d", ErrUndecodable, t)
 	}

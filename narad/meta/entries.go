@@ -4,7 +4,7 @@ package meta
 // skipped (seed: Writes and their gates).
 type EntryType uint8
 
-// The entry types. 33 to 37 belong to remotes and are proposed only once every member applies them (WRT-02).
+// The entry types. 33 to 37 belong to remotes; they, and what came after them, are proposed only once every member applies them (WRT-02).
 const (
 	TypeCreateTopic  EntryType = 1
 	TypeAlterTopic   EntryType = 2
@@ -25,7 +25,9 @@ const (
 	TypeReseal       EntryType = 35
 	TypeAttachRemote EntryType = 36
 	TypeUpdateRemote EntryType = 37 // pause, resume, accept target, skip, detach of a remote child
-	NewestType                 = TypeUpdateRemote
+	TypeNameCluster  EntryType = 38
+	NewestType                 = TypeNameCluster
+	NewestOfRemotes            = TypeUpdateRemote  // what a member must apply before a remote is written
 	NewestOlder                = TypePutRemote - 1 // the newest that a release before remotes applies
 )
 
@@ -163,6 +165,11 @@ type SkipOne struct {
 	Offset    int64 `json:"offset"`
 }
 
+// NameCluster gives the cluster its ID, 16 hex, for good: a second one changes nothing.
+type NameCluster struct {
+	ID string `json:"id"`
+}
+
 // Type returns TypeCreateTopic.
 func (CreateTopic) Type() EntryType { return TypeCreateTopic }
 
@@ -201,3 +208,6 @@ func (AttachRemote) Type() EntryType { return TypeAttachRemote }
 
 // Type returns TypeUpdateRemote.
 func (UpdateRemote) Type() EntryType { return TypeUpdateRemote }
+
+// Type returns TypeNameCluster.
+func (NameCluster) Type() EntryType { return TypeNameCluster }

@@ -20,6 +20,7 @@ type fsm struct {
 	state  *State
 	newest EntryType // nothing above it is applied
 	log    *slog.Logger
+	keep   func(cluster string) // told the cluster's ID when it may be new; may be nil
 
 	mu     sync.Mutex // guards failed
 	failed error
@@ -71,6 +72,9 @@ func (f *fsm) Apply(l *raft.Log) any {
 	if err != nil && !errors.As(err, &refusal) {
 		return f.fail(l.Index, err)
 	}
+	if e.Type() == TypeNameCluster && f.keep != nil {
+		f.keep(f.state.ClusterID())
+	}
 	return err
 }
 
@@ -90,6 +94,9 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 	}
 	if err := f.state.restore(r, f.newest); err != nil {
 		return f.fail(f.state.Applied(), err)
+	}
+	if f.keep != nil {
+		f.keep(f.state.ClusterID())
 	}
 	f.log.Info("metadata restored from a snapshot", slog.Uint64("index", f.state.Applied()))
 	return nil

@@ -126,7 +126,7 @@ func (s *Store) ProposeLocal(ctx context.Context, data []byte) (uint64, error) {
 		return 0, wire.Refuse(wire.Conflict, "node %s is not in the cluster, or not any more", put.Member.ID)
 	}
 	if e.Type() >= TypePutRemote {
-		if err = s.ReleaseGate(); err != nil {
+		if err = s.releaseGate(max(e.Type(), NewestOfRemotes)); err != nil {
 			return 0, err
 		}
 	}
@@ -193,7 +193,10 @@ func (s *Store) Barrier(ctx context.Context) error {
 
 // ReleaseGate refuses while a member, or a Raft server without a member record, is not known to apply the entries of the remote
 // plane, dead ones included (WRT-02). The error is a *wire.Problem: Precondition, class old_release, naming the member.
-func (s *Store) ReleaseGate() error {
+func (s *Store) ReleaseGate() error { return s.releaseGate(NewestOfRemotes) }
+
+// releaseGate refuses while a member is not known to apply an entry type.
+func (s *Store) releaseGate(newest EntryType) error {
 	servers := s.Servers()
 	if len(servers) == 0 {
 		return noLeader() // the configuration is not known yet: nothing says that the gate may open
@@ -204,7 +207,7 @@ func (s *Store) ReleaseGate() error {
 		}
 	}
 	for _, m := range s.Members() {
-		if m.Applies < NewestType {
+		if m.Applies < newest {
 			return OldRelease(m.ID)
 		}
 	}

@@ -21,6 +21,7 @@ type snapshotHeader struct {
 	Format  int    `json:"format"`
 	Applied uint64 `json:"applied"`
 	Salt    []byte `json:"salt,omitempty"`
+	Cluster string `json:"cluster,omitempty"` // its ID
 }
 
 // snapshotRecord has exactly one member set.
@@ -44,6 +45,9 @@ func (s *State) snapshot() *snapshot {
 	h := snapshotHeader{Format: snapshotFormat, Applied: s.Applied()}
 	if row := (tx{txn}).salt(); row != nil {
 		h.Salt = row.Salt
+	}
+	if row := (tx{txn}).cluster(); row != nil {
+		h.Cluster = row.ID
 	}
 	return &snapshot{txn: txn, header: h}
 }
@@ -101,6 +105,9 @@ func (s *State) restore(r io.Reader, newest EntryType) error {
 	if h.Format != snapshotFormat {
 		return fmt.Errorf("%w: format %d", errSnapshot, h.Format)
 	}
+	if h.Cluster != "" && newest < TypeNameCluster {
+		return fmt.Errorf("%w: its header is of a newer release", errSnapshot)
+	}
 	txn := s.db.Txn(true)
 	defer txn.Abort() // does nothing after Commit
 	t := tx{txn}
@@ -111,6 +118,9 @@ func (s *State) restore(r io.Reader, newest EntryType) error {
 	}
 	if len(h.Salt) > 0 {
 		t.put(tableSalt, &saltRow{Key: tableSalt, Salt: h.Salt})
+	}
+	if h.Cluster != "" {
+		t.put(tableCluster, &clusterRow{Key: tableCluster, ID: h.Cluster})
 	}
 	for count := 0; ; count++ {
 		var rec snapshotRecord

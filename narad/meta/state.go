@@ -25,6 +25,7 @@ const (
 	tableMembers = "members"
 	tableSalt    = "salt"
 	tableTrail   = "trail"
+	tableCluster = "cluster"
 
 	indexKey    = "id" // memdb's name of a primary index
 	indexFold   = "fold"
@@ -82,6 +83,7 @@ func schema() *memdb.DBSchema {
 		tableMembers: table(tableMembers, "ID"),
 		tableSalt:    table(tableSalt, "Key"),
 		tableTrail:   table(tableTrail, "Key"),
+		tableCluster: table(tableCluster, "Key"),
 	}}
 }
 

@@ -26,6 +26,7 @@ type Options struct {
 	Transport  raft.StreamLayer // nil only for a cluster of this one node
 	Forward    Forwarder        // nil only for a cluster of this one node
 	Logger     *slog.Logger
+	Strangers  func(error)   // told of each Raft connection that was refused because of who is at its other end; may be nil
 	LeaderWait time.Duration // how long Propose waits for a leader; 0 is 3 s
 	NoSync     bool          // leaves fsync out; for simulations, where a power loss of the metadata is no subject
 	Newest     EntryType     // the newest entry type that this replica applies; 0 is NewestType, NewestOlder poses as a release before remotes
@@ -45,6 +46,7 @@ type Store struct {
 	raft       *raft.Raft
 	bolt       *raftboltdb.BoltStore
 	streams    *streams // nil without a transport
+	greeter    *greeter
 	fsm        *fsm
 	log        *slog.Logger
 
@@ -97,6 +99,17 @@ func start(o Options, bolt *raftboltdb.BoltStore) (*Store, error) {
 		s.leaderWait = 3 * time.Second
 	}
 	s.fsm = newFSM(s.State, cmp.Or(o.Newest, NewestType), o.Logger)
+	cluster, err := remembered(bolt, keyCluster)
+	if err != nil {
+		return nil, err
+	}
+	s.greeter = &greeter{node: o.NodeID, cluster: cluster, log: o.Logger, strangers: o.Strangers}
+	if s.fsm.newest >= TypeNameCluster { // an older release writes nothing down and greets nobody
+		if err = remember(bolt, keyNode, o.NodeID); err != nil {
+			return nil, err
+		}
+		s.fsm.keep = func(cluster string) { s.keep(cluster) }
+	}
 	conf, err := configure(o, s.fsm, bolt, snaps)
 	if err != nil {
 		return nil, err
@@ -113,6 +126,7 @@ func start(o Options, bolt *raftboltdb.BoltStore) (*Store, error) {
 		}
 		return nil, fmt.Errorf("start Raft: %w", err)
 	}
+	s.greeter.servers.Store(s.raft)
 	s.follow()
 	return s, nil
 }
@@ -128,7 +142,11 @@ func (s *Store) transport(o Options) raft.Transport {
 		_, t := raft.NewInmemTransport(addr)
 		return t
 	}
-	s.streams = newStreams(o.Transport)
+	layer := o.Transport
+	if s.fsm.newest >= TypeNameCluster {
+		layer = &greeted{StreamLayer: layer, by: s.greeter}
+	}
+	s.streams = newStreams(layer)
 	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: s.streams, MaxPool: 3, Timeout: 5 * time.Second, Logger: newRaftLog(o.Logger),
 	})

@@ -17,6 +17,10 @@ func (t tx) user(name string) *User     { return first[User](t.txn, tableUsers, 
 func (t tx) remote(name string) *Remote { return first[Remote](t.txn, tableRemotes, indexKey, name) }
 func (t tx) salt() *saltRow             { return first[saltRow](t.txn, tableSalt, indexKey, tableSalt) }
 
+func (t tx) cluster() *clusterRow {
+	return first[clusterRow](t.txn, tableCluster, indexKey, tableCluster)
+}
+
 func (t tx) children(parent string) []*Topic {
 	return rows[Topic](t.txn, tableTopics, indexParent, parent)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"narad.example/narad/cluster"
 	"narad.example/narad/move"
 	"narad.example/narad/peer"
 	"narad.example/narad/remote/link"
@@ -84,8 +85,11 @@ func answers[Q, A any](n *Node, do func(ctx context.Context, q Q) (A, error)) pe
 	}
 }
 
+// noLeaderText travels between releases and stands in api.md.
+const noLeaderText = "no leader; try again"
+
 func noLeader() error {
-	return wire.Refuse(wire.Unavailable, "no leader; try again").After(time.Second)
+	return wire.Refuse(wire.Unavailable, noLeaderText).After(time.Second)
 }
 
 func starting() error {
@@ -122,8 +126,9 @@ func (n *Node) handlePeers(s *peer.Server) {
 		s.Handle(op, n.serveMove(op))
 	}
 	if n.o.Older {
-		return // the rest is the remote plane's
+		return // the rest is the remote plane's, and what came with it
 	}
+	s.Handle(cluster.OpMeet, cluster.HandleMeet(n.id, n.meta))
 	s.Handle(link.OpRemoteWrite, n.serveRemoteWrite)
 	s.Handle(opCursorStats, answers(n, n.serveCursorStats))
 	s.Handle(opIngressBacklog, answers(n, n.serveIngressBacklog))

@@ -28,6 +28,12 @@ func (n *Node) DescribeMetrics(ch chan<- *prometheus.Desc) { n.metrics.Describe(
 // Applied is the index that this node has applied.
 func (n *Node) Applied() uint64 { return n.meta.Applied() }
 
+// Cluster is the ID that the node knows of its cluster.
+func (n *Node) Cluster() string { return n.meta.Cluster() }
+
+// Term is Raft's.
+func (n *Node) Term() uint64 { return n.meta.Term() }
+
 // Snapshot compacts the metadata's log.
 func (n *Node) Snapshot() error { return n.meta.Snapshot() }
 

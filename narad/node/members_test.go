@@ -140,11 +140,12 @@ func TestTheLeaderIsDecommissioned(t *testing.T) {
 
 		twin := b.joiner("twin")
 		twin.config.Cluster.NodeID = rest[1].name
-		twin.config.Cluster.Peers = []string{rest[0].name + "@" + rest[0].name + ":7943", rest[1].name + "@twin:7943", "somebody@somebody:7943"}
-		twin.config.Cluster.InitialMembers = []string{"somebody"}
+		twin.config.Cluster.Peers = []string{rest[0].name + "@" + rest[0].name + ":7943", rest[1].name + "@twin:7943", "x@x:7943", "y@y:7943", "z@z:7943"}
+		twin.config.Cluster.InitialMembers = []string{"x", "y", "z"}
 		twin.start()
 		lost := b.joiner("lost")
-		lost.config.Cluster.Peers = []string{"x@x:7943", "y@y:7943", "lost@lost:7943"}
+		lost.config.Cluster.Peers = []string{"x@x:7943", "y@y:7943", "z@z:7943", "lost@lost:7943"}
+		lost.config.Cluster.InitialMembers = []string{"x", "y", "z"}
 		lost.start()
 		time.Sleep(time.Minute)
 		require.True(t, twin.said("choose another cluster.node_id"))
@@ -256,6 +257,33 @@ func TestAStoppedLeaderHandsTheLeadOver(t *testing.T) {
 		for _, m := range rest {
 			m.stop()
 		}
+	})
+}
+
+// A decommission that is asked for while the members elect a leader waits for it; with no majority left it says so after three seconds.
+//
+// covers: BRK-07
+func TestADecommissionWaitsForAnElection(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		all := b.three("n")
+		fourth := b.joiner("n4")
+		fourth.start()
+		b.ready(fourth)
+		b.eventually("it votes", func() bool { v := all[0].member("n4"); return v != nil && v.Voter })
+		first := leader(all)
+		rest := slices.DeleteFunc(slices.Clone(all), func(m *machine) bool { return m == first })
+		first.kill(false)
+		began := time.Now()
+		require.NoError(t, rest[0].client().Decommission(t.Context(), "n4"))
+		require.Greater(t, time.Since(began), 500*time.Millisecond, "somebody was elected first")
+		b.eventually("it has left", func() bool { return rest[0].member("n4") == nil })
+		fourth.stop()
+		rest[1].kill(false)
+		time.Sleep(10 * time.Second)
+		began = time.Now()
+		require.ErrorContains(t, rest[0].client().Decommission(t.Context(), "n4"), "no leader; try again")
+		require.Equal(t, 3*time.Second, time.Since(began).Round(time.Second))
+		rest[0].stop()
 	})
 }
 

@@ -20,6 +20,13 @@ const (
 // membershipWait is for a leader that looks at the members or proposes a step of a decommission.
 const membershipWait = 5 * time.Second
 
+// leaderWait is how long a change of the members waits for a leader, as every other write of the metadata does; leaderAgain is between two
+// tries at one that turned out to be none.
+const (
+	leaderWait  = 3 * time.Second
+	leaderAgain = 100 * time.Millisecond
+)
+
 // handOverWait is for another voter to take the lead, which takes it an election without a rival.
 const handOverWait = 2 * time.Second
 
@@ -88,8 +95,40 @@ func (n *Node) serveMembership(ctx context.Context, q membershipAsk) (a membersh
 // members administers the members for the API, on whichever node is asked (api.Members).
 type members struct{ n *Node }
 
-// ask asks the leader.
-func (m members) ask(ctx context.Context, q membershipAsk) (a membershipAnswer, err error) {
+func (q *membershipAsk) reads() bool { return q.What == askMembers || q.What == askPlan }
+
+// ask asks the leader. A change waits for one while none leads: what met no leader changed nothing and is asked again.
+func (m members) ask(ctx context.Context, q membershipAsk) (membershipAnswer, error) {
+	patience := time.NewTimer(leaderWait)
+	defer patience.Stop()
+	for {
+		moved := m.n.meta.LeaderMoved()
+		a, err := m.askOnce(ctx, q)
+		if err == nil || q.reads() || !metNoLeader(err) {
+			return a, err
+		}
+		again := time.NewTimer(leaderAgain)
+		select {
+		case <-moved:
+		case <-again.C:
+		case <-patience.C:
+			again.Stop()
+			return a, err
+		case <-ctx.Done():
+			again.Stop()
+			return a, err
+		}
+		again.Stop()
+	}
+}
+
+// metNoLeader tells whether a refusal says that nobody led where it was asked, or that the leader was not reached.
+func metNoLeader(err error) bool {
+	var p *wire.Problem
+	return errors.As(err, &p) && p.Kind == wire.Unavailable && (p.Text == noLeaderText || p.Text == leaderAwayText)
+}
+
+func (m members) askOnce(ctx context.Context, q membershipAsk) (a membershipAnswer, err error) {
 	id, _, ok := m.n.meta.Leader()
 	switch {
 	case id == m.n.id:
@@ -98,7 +137,7 @@ func (m members) ask(ctx context.Context, q membershipAsk) (a membershipAnswer, 
 		return a, noLeader()
 	}
 	if err = m.n.ask(ctx, id, opMembership, q, &a, membershipWait); err != nil {
-		return a, leaderAway(err, q.What == askMembers || q.What == askPlan)
+		return a, leaderAway(err, q.reads())
 	}
 	return a, nil
 }
@@ -143,6 +182,8 @@ func (m members) Forget(ctx context.Context, id string) (wire.Forgotten, error) 
 	return *a.Forgotten, nil
 }
 
+const leaderAwayText = "the leader cannot be reached; try again"
+
 // leaderAway is what a client may know of a call to the leader that failed.
 func leaderAway(err error, reads bool) error {
 	var p *wire.Problem
@@ -150,7 +191,7 @@ func leaderAway(err error, reads bool) error {
 	case errors.As(err, &p):
 		return p
 	case reads || errors.Is(err, peer.ErrUnreachable) || errors.Is(err, peer.ErrUnknownOp):
-		return wire.Refuse(wire.Unavailable, "the leader cannot be reached; try again").After(time.Second)
+		return wire.Refuse(wire.Unavailable, leaderAwayText).After(time.Second)
 	}
 	return wire.Refuse(wire.Unavailable, "the outcome is unknown: the change may still be applied")
 }

@@ -40,9 +40,16 @@ func (n *Node) openMetadata(ctx context.Context) error {
 		o.Newest = meta.NewestOlder
 		n.log.Warn("this node poses as a release before remotes", slog.Int("newest_type", int(o.Newest)))
 	}
+	folder, err := meta.Look(dir)
+	if err != nil {
+		return fmt.Errorf("opening the metadata in %s: %w", dir, err)
+	}
+	if folder.Node != "" && folder.Node != n.id {
+		return otherNode(dir, folder.Node, n.id)
+	}
 	if len(c.Peers) == 0 {
 		o.Bootstrap = []meta.Server{{ID: n.id, Addr: c.Addr}}
-	} else if err := n.openPeers(&o); err != nil {
+	} else if err = n.openPeers(ctx, &o, folder); err != nil {
 		return err
 	}
 	store, err := meta.Open(o)
@@ -53,12 +60,13 @@ func (n *Node) openMetadata(ctx context.Context) error {
 		return fmt.Errorf("opening the metadata in %s: %w", dir, err)
 	}
 	n.meta = store
+	n.status.opened.Store(store)
 	if len(c.Peers) > 0 {
 		return n.servePeers()
 	}
 	for _, s := range store.Servers() {
 		if s.ID != n.id {
-			return fmt.Errorf("setting cluster.node_id: %s holds the metadata of node %s, not of %s", dir, s.ID, n.id)
+			return otherNode(dir, s.ID, n.id)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, startWait)
@@ -69,6 +77,10 @@ func (n *Node) openMetadata(ctx context.Context) error {
 	n.openMembership()
 	n.register(meta.Member{ID: n.id, RaftAddr: c.Addr})
 	return n.waitRegistered(ctx)
+}
+
+func otherNode(dir, theirs, mine string) error {
+	return fmt.Errorf("setting cluster.node_id: %s holds the metadata of node %s, not of %s", dir, theirs, mine)
 }
 
 // waitRegistered returns when this node's member record is there and of its release, so that the release gate is open once the API answers.
@@ -99,6 +111,9 @@ func (n *Node) register(m meta.Member) {
 	m.Applies = n.meta.Newest()
 	r := &cluster.Registrar{Meta: n.meta, Member: m, Logger: n.log}
 	n.loops.run("registration", r.Run)
+	if !n.o.Older {
+		n.loops.run("cluster ID", (&cluster.Namer{Meta: n.meta, Logger: n.log}).Run)
+	}
 }
 
 // waitLeader returns when a single node leads and has applied its log.
@@ -116,35 +131,35 @@ func waitLeader(ctx context.Context, s *meta.Store) error {
 	}
 }
 
-// openPeers makes Raft's transport and the client of the node RPC.
-func (n *Node) openPeers(o *meta.Options) error {
+// openPeers makes Raft's transport and the client of the node RPC, and asks the peers whether this node may start.
+func (n *Node) openPeers(ctx context.Context, o *meta.Options, folder meta.Folder) error {
 	c := n.cfg.Cluster
 	raftTLS, err := n.raftTLS()
 	if err != nil {
 		return err
 	}
-	advertise := c.AdvertiseAddr
+	advertise := n.advertised()
 	for _, p := range c.Peers {
 		id, addr, _ := strings.Cut(p, "@")
-		if id == n.id && advertise == "" {
-			advertise = addr
-		}
 		if first(c, n.id) && first(c, id) { // who is not one of the first waits to be let in
 			o.Bootstrap = append(o.Bootstrap, meta.Server{ID: id, Addr: addr})
 		}
 	}
-	l, err := n.net.Listen("tcp", c.Addr)
-	if err != nil {
-		return fmt.Errorf("setting cluster.addr: %w", err)
-	}
-	o.Transport = &stream{Listener: l, net: n.net, advertise: advertise, tls: raftTLS}
 	n.plane.client = peer.NewClient(peer.ClientOptions{
-		Secret: n.o.Secrets.ClusterSecret,
+		Secret: n.o.Secrets.ClusterSecret, Cluster: n.clusterOf(folder),
 		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
 			return n.net.Dial(ctx, "tcp", addr, nil)
 		},
 	})
 	o.Forward = cluster.NewForwarder(n.plane.client)
+	if err = n.meet(ctx, folder); err != nil {
+		return err
+	}
+	l, err := n.net.Listen("tcp", c.Addr)
+	if err != nil {
+		return fmt.Errorf("setting cluster.addr: %w", err)
+	}
+	o.Transport, o.Strangers = &stream{Listener: l, net: n.net, advertise: advertise, tls: raftTLS}, n.status.meets
 	return nil
 }
 
@@ -165,7 +180,7 @@ func (n *Node) servePeers() error {
 		return fmt.Errorf("setting cluster.rpc_addr: %w", err)
 	}
 	n.plane.beats = cluster.NewHeartbeats(n.id, n.meta, n.plane.client)
-	n.plane.server = peer.NewServer(peer.ServerOptions{Secret: n.o.Secrets.ClusterSecret, Logger: n.log})
+	n.plane.server = peer.NewServer(peer.ServerOptions{Secret: n.o.Secrets.ClusterSecret, Cluster: n.clusterOf(meta.Folder{}), Logger: n.log})
 	n.plane.server.Handle(cluster.OpPropose, cluster.HandlePropose(n.meta))
 	n.plane.server.Handle(cluster.OpHeartbeat, n.plane.beats.Handle)
 	n.plane.server.Handle(cluster.OpJoin, cluster.HandleJoin(n.meta))
@@ -174,12 +189,7 @@ func (n *Node) servePeers() error {
 	n.loops.run("heartbeats", n.plane.beats.Run)
 	n.openMembership()
 	n.loops.run("controller", n.plane.controller.Run)
-	raftAddr := c.AdvertiseAddr
-	for _, p := range c.Peers {
-		if id, addr, _ := strings.Cut(p, "@"); id == n.id && raftAddr == "" {
-			raftAddr = addr
-		}
-	}
+	raftAddr := n.advertised()
 	reached, err := rpcOf(raftAddr, "")
 	if err != nil {
 		return err

@@ -48,6 +48,7 @@ func TestAClusterOfTwoReleasesTakesNoRemote(t *testing.T) {
 		}
 
 		for _, i := range []int{1, 2} {
+			require.Empty(t, all[0].node.Cluster(), "an older release would stop at the cluster's ID")
 			b.lead(all, 0)
 			old := []string{"n2", "n3"}[i-1:]
 			for _, m := range all[:i] {
@@ -64,7 +65,10 @@ func TestAClusterOfTwoReleasesTakesNoRemote(t *testing.T) {
 			time.Sleep(time.Second) // it has said anew of which release it is
 		}
 		require.NoError(t, create(all[2]))
+		id := all[0].node.Cluster()
+		require.NotEmpty(t, id)
 		for _, m := range all {
+			require.Equal(t, id, m.node.Cluster())
 			b.eventually("the remote is on "+m.name, func() bool { _, err := m.client().Remotes().Get(t.Context(), "dr", false); return err == nil })
 			m.stop()
 		}

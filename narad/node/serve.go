@@ -118,6 +118,8 @@ func profiles() http.Handler {
 
 // status is what the probes ask.
 type status struct {
+	strangers
+
 	stopping, loggedIn atomic.Bool
 	current            atomic.Bool // the replica has held everything that was committed before the start
 }
@@ -141,6 +143,9 @@ func (n *Node) Ready(context.Context) (degraded string, err error) {
 		return "", err
 	}
 	if !n.meta.IsLeader() && n.meta.LastContact() > contactWithin {
+		if why := n.status.met(); why != nil {
+			return "", fmt.Errorf("%w: %w", errNoLeader, why)
+		}
 		return "", errNoLeader
 	}
 	if !n.status.current.Load() {

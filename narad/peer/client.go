@@ -30,6 +30,7 @@ const keepaliveTime = 10 * time.Second
 type ClientOptions struct {
 	Secret  string // the cluster secret
 	Dial    func(ctx context.Context, addr string) (net.Conn, error)
+	Cluster func() string // the ID of this node's cluster, empty while it is not known; nil says nothing, as an older release does
 	Timeout time.Duration // of a call whose context has no deadline; 0 is 10 s
 }
 
@@ -60,7 +61,7 @@ func NewClient(o ClientOptions) *Client {
 }
 
 // Call sends body to an op of the node at addr and returns its answer. The error is the handler's *wire.Problem; or wraps
-// ErrUnreachable when nothing was sent (ErrSecret or ErrNoSecret too when that is why), ErrUnknownOp, or a gRPC status: codes.Internal
+// ErrUnreachable when nothing was sent (ErrSecret, ErrCluster or ErrNoSecret too when that is why), ErrUnknownOp, or a gRPC status: codes.Internal
 // when the handler failed, anything else when the outcome is unknown.
 func (c *Client) Call(ctx context.Context, addr, op string, body []byte) ([]byte, error) {
 	p, err := c.connect(addr)
@@ -101,7 +102,7 @@ func (c *Client) connect(addr string) (*conn, error) {
 		}
 		p = &conn{}
 		g, err := grpc.NewClient("passthrough:///"+addr,
-			grpc.WithTransportCredentials(&proof{secret: []byte(c.o.Secret), failed: p.handshakeFailed}),
+			grpc.WithTransportCredentials(&proof{secret: []byte(c.o.Secret), cluster: c.o.Cluster, failed: p.handshakeFailed}),
 			grpc.WithAuthority("narad"),
 			grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) {
 				p.handshakeFailed(nil) // what follows is a new try
@@ -133,12 +134,12 @@ func (p *conn) handshakeFailed(err error) {
 	p.last = err
 }
 
-// why adds the secret's error to what gRPC says, which knows only its text.
+// why adds the error of the secret, or of the cluster, to what gRPC says, which knows only its text.
 func (p *conn) why(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if errors.Is(p.last, ErrSecret) && status.Code(err) == codes.Unavailable {
-		return ErrSecret
+	if (errors.Is(p.last, ErrSecret) || errors.Is(p.last, ErrCluster)) && status.Code(err) == codes.Unavailable {
+		return p.last
 	}
 	return err
 }

@@ -6,6 +6,10 @@
 // between. The certificate is not verified since it says nothing; the proof does. A wrong secret ends the handshake with an
 // error that names NARAD_CLUSTER_SECRET.
 //
+// Behind the proofs both ends say the ID of their cluster where ALPN agrees on it. When both know one and these differ, both refuse with
+// ErrCluster: somebody started a node over the data folder of another cluster. An end that knows none, as before it has joined, and one of a
+// release that says none are taken.
+//
 // A *wire.Problem that a handler returns arrives as one; any other error of a handler is logged there and arrives as
 // codes.Internal without its text. An op that the node does not know is answered codes.Unimplemented. Every call and every
 // handshake has a deadline. A call is never sent twice.

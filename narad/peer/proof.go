@@ -23,6 +23,9 @@ import (
 // ErrSecret is returned when the two ends do not hold the same cluster secret, or the other end is no node at all.
 var ErrSecret = errors.New("the other end does not hold the same NARAD_CLUSTER_SECRET")
 
+// ErrCluster is returned when both ends hold the secret and each knows its cluster, and these differ.
+var ErrCluster = errors.New("the other end is of another cluster, see storage.data_dir and cluster.peers of both")
+
 // ErrNoSecret is returned by Serve and Call without a cluster secret.
 var ErrNoSecret = errors.New("peer: NARAD_CLUSTER_SECRET is not set")
 
@@ -34,6 +37,11 @@ const (
 
 	accepted byte = 1
 	refused  byte = 0
+	foreign  byte = 2 // the secret is right and the cluster is not
+
+	// Both ends say their cluster where ALPN agrees on it; a release that does not know it agrees on h2 alone.
+	saysCluster = "narad-peer-cluster"
+	maxCluster  = 64 // bytes of an ID
 )
 
 // proof implements gRPC's transport credentials: TLS 1.3, then the client's proof, then the server's verdict and proof.
@@ -41,6 +49,56 @@ type proof struct {
 	secret []byte
 	cert   tls.Certificate // the server's; zero in a client
 	failed func(error)     // told about each handshake that did not end well; may be nil
+
+	cluster func() string // the ID of this node's cluster, empty when it is not known; nil in a release that does not say it
+}
+
+// protocols are what ALPN is offered.
+func (p *proof) protocols() []string {
+	if p.cluster == nil {
+		return []string{"h2"}
+	}
+	return []string{saysCluster, "h2"}
+}
+
+// says tells whether both ends say their cluster.
+func says(c *tls.Conn) bool { return c.ConnectionState().NegotiatedProtocol == saysCluster }
+
+// mine is this end's cluster as it is said.
+func (p *proof) mine() string {
+	id := p.cluster()
+	return id[:min(len(id), maxCluster)]
+}
+
+// named appends this end's cluster where both say it.
+func (p *proof) named(c *tls.Conn, message []byte) []byte {
+	if !says(c) {
+		return message
+	}
+	id := p.mine()
+	return append(append(message, byte(len(id))), id...)
+}
+
+// compare reads the other end's cluster where both say it. ErrCluster when both know theirs and these differ.
+func (p *proof) compare(c *tls.Conn) error {
+	if !says(c) {
+		return nil
+	}
+	var n [1]byte
+	if _, err := io.ReadFull(c, n[:]); err != nil {
+		return fmt.Errorf("read the cluster's ID: %w", err)
+	}
+	if n[0] > maxCluster {
+		return fmt.Errorf("read the cluster's ID: %d bytes are too many", n[0])
+	}
+	theirs := make([]byte, n[0])
+	if _, err := io.ReadFull(c, theirs); err != nil {
+		return fmt.Errorf("read the cluster's ID: %w", err)
+	}
+	if mine := p.mine(); mine != "" && len(theirs) > 0 && mine != string(theirs) {
+		return fmt.Errorf("%w: it is of %q, this node of %q", ErrCluster, theirs, mine)
+	}
+	return nil
 }
 
 // prove is what the end in a role says in one session.
@@ -59,7 +117,7 @@ func prove(secret []byte, role string, c *tls.Conn) ([]byte, error) {
 // ClientHandshake proves the secret to the server and checks the server's proof.
 func (p *proof) ClientHandshake(ctx context.Context, _ string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	c := tls.Client(raw, &tls.Config{
-		MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}, ServerName: "narad",
+		MinVersion: tls.VersionTLS13, NextProtos: p.protocols(), ServerName: "narad",
 		InsecureSkipVerify: true, // the certificate says nothing; the proof below binds the session
 	})
 	err := p.within(ctx, raw, func() error { return p.ask(ctx, c) })
@@ -78,15 +136,21 @@ func (p *proof) ask(ctx context.Context, c *tls.Conn) error {
 	if err != nil {
 		return err
 	}
-	if _, err = c.Write(mine); err != nil {
+	if _, err = c.Write(p.named(c, mine)); err != nil {
 		return fmt.Errorf("send the proof: %w", err)
 	}
 	answer := make([]byte, 1+sha256.Size)
 	if _, err = io.ReadFull(c, answer); err != nil {
 		return fmt.Errorf("read the answer to the proof: %w", err)
 	}
-	if answer[0] != accepted || !hmac.Equal(answer[1:], want) {
+	if answer[0] == refused || !hmac.Equal(answer[1:], want) {
 		return ErrSecret
+	}
+	if err = p.compare(c); err != nil {
+		return err
+	}
+	if answer[0] == foreign {
+		return ErrCluster
 	}
 	return nil
 }
@@ -94,7 +158,7 @@ func (p *proof) ask(ctx context.Context, c *tls.Conn) error {
 // ServerHandshake checks the client's proof and answers with the server's. A client that fails gets no proof.
 func (p *proof) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	c := tls.Server(raw, &tls.Config{
-		MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{p.cert},
+		MinVersion: tls.VersionTLS13, NextProtos: p.protocols(), Certificates: []tls.Certificate{p.cert},
 		SessionTicketsDisabled: true,
 	})
 	err := p.within(context.Background(), raw, func() error { return p.answer(c) })
@@ -120,16 +184,23 @@ func (p *proof) answer(c *tls.Conn) error {
 		_, _ = c.Write(answer)
 		return ErrSecret
 	}
+	other := p.compare(c)
+	if other != nil && !errors.Is(other, ErrCluster) {
+		return other
+	}
 	mine, err := prove(p.secret, roleServer, c)
 	if err != nil {
 		return err
 	}
 	answer[0] = accepted
+	if other != nil {
+		answer[0] = foreign
+	}
 	copy(answer[1:], mine)
-	if _, err = c.Write(answer); err != nil {
+	if _, err = c.Write(p.named(c, answer)); err != nil {
 		return fmt.Errorf("send the proof: %w", err)
 	}
-	return nil
+	return other
 }
 
 // within runs a handshake with a deadline on the connection, which it takes away again.

@@ -21,10 +21,11 @@ import (
 // away. A *wire.Problem reaches the caller as it is, any other error only as codes.Internal.
 type Handler func(ctx context.Context, body []byte) ([]byte, error)
 
-// ServerOptions of a Server; all are needed.
+// ServerOptions of a Server; Secret and Logger are needed.
 type ServerOptions struct {
-	Secret string // the cluster secret; never the previous one (CRD-10)
-	Logger *slog.Logger
+	Secret  string        // the cluster secret; never the previous one (CRD-10)
+	Cluster func() string // may be nil, see ClientOptions
+	Logger  *slog.Logger
 }
 
 // Server answers the other nodes' calls.
@@ -41,7 +42,7 @@ type Server struct {
 // NewServer makes a server that does not listen yet.
 func NewServer(o ServerOptions) *Server {
 	s := &Server{log: o.Logger, desc: grpc.ServiceDesc{ServiceName: service, HandlerType: (*any)(nil)}}
-	s.proof = &proof{secret: []byte(o.Secret), failed: s.handshakeFailed}
+	s.proof = &proof{secret: []byte(o.Secret), cluster: o.Cluster, failed: s.handshakeFailed}
 	s.grpc = grpc.NewServer(
 		grpc.Creds(s.proof),
 		grpc.ForceServerCodecV2(rawCodec{}),
@@ -53,17 +54,21 @@ func NewServer(o ServerOptions) *Server {
 	return s
 }
 
-// handshakeFailed warns at most once a minute: a node with another secret tries again and again. Other failures are mostly
+// handshakeFailed warns at most once a minute: a node with another secret, or of another cluster, tries again and again. Other failures are mostly
 // connections that were cut, or port scans.
 func (s *Server) handshakeFailed(err error) {
-	if !errors.Is(err, ErrSecret) {
+	what := "refused a peer: its NARAD_CLUSTER_SECRET is not this node's"
+	switch {
+	case errors.Is(err, ErrCluster):
+		what = "refused a peer of another cluster"
+	case !errors.Is(err, ErrSecret):
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); s.warned.IsZero() || now.Sub(s.warned) >= time.Minute {
 		s.warned = now
-		s.log.Warn("refused a peer: its NARAD_CLUSTER_SECRET is not this node's")
+		s.log.Warn(what, slog.Any("cause", err))
 	}
 }
 

@@ -91,16 +91,19 @@ func (m *muted) take(l *listener) {
 		m.mu.Lock()
 		m.conns = append(m.conns, c)
 		m.mu.Unlock()
-		m.all.Go(func() { m.answer(c) })
+		m.all.Go(func() { m.answer(c, l.at) })
 	}
 }
 
 // answer ends with the connection.
-func (m *muted) answer(c net.Conn) {
+func (m *muted) answer(c net.Conn, at netip.AddrPort) {
 	to := c
 	switch m.says {
 	case cluster.SaysNothing:
 		_, _ = io.Copy(io.Discard, c)
+		return
+	case cluster.SaysRelayed:
+		m.relay(c, at)
 		return
 	case cluster.SaysEndless:
 		to = tls.Server(c, &tls.Config{Certificates: []tls.Certificate{m.cert}, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}})
