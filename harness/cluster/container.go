@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strconv"
 
 	testcontainers "github.com/testcontainers/testcontainers-go"
@@ -63,6 +64,9 @@ func (b *containerBackend) Start(ctx context.Context, spec Spec) (Rig, error) {
 // configPath is where a node's container has its configuration.
 const configPath = "/narad.json"
 
+// naradPath is where it has the broker.
+const naradPath = "/narad"
+
 // part is what one container of a rig is made from.
 type part struct {
 	name   string
@@ -71,20 +75,25 @@ type part struct {
 	argv   []string
 	env    map[string]string
 	idle   bool                                      // made and not started
+	older  bool                                      // it poses as an older release
 	config []byte                                    // /narad.json, nil for none
 	anew   func(over map[string]any) ([]byte, error) // the same with more laid over it
 }
 
 // build makes the networks, starts all parts at once, and waits for them: first the clusters, then the link.
 func (r *containerRig) build(ctx context.Context, image string) error {
-	id, err := NewEdge("link", "127.0.0.1", "localhost")
+	id, err := NewEdge("link", "mesh", "127.0.0.1", "localhost")
 	if err != nil {
 		return err
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(id.CAPEM))
 	r.web = newWeb(roots)
-	r.remote = Remote{URL: "https://link:" + strconv.Itoa(linkPort), CAPEM: id.CAPEM, OtherCAPEM: id.OtherCAPEM}
+	far := "link"
+	if r.throughMesh() {
+		far = "mesh"
+	}
+	r.remote = Remote{URL: "https://" + far + ":" + strconv.Itoa(linkPort), CAPEM: id.CAPEM, OtherCAPEM: id.OtherCAPEM}
 	if r.spec.Fake != nil {
 		r.remote.User, r.remote.Password = fakeUser, r.secrets.fake
 	}
@@ -200,10 +209,13 @@ func (r *containerRig) side(side string, want Side, extra map[string]any) ([]par
 		node := part{
 			name: p.name, nets: []string{side}, ports: []int{apiPort}, env: r.secrets.env(side), config: config, idle: i >= first,
 			anew: func(over map[string]any) ([]byte, error) { return nodeConfig(at, extra, Merge(want.Config, over)) },
-			argv: []string{"/narad", "serve", "--config", configPath},
+			argv: []string{naradPath, "serve", "--config", configPath},
 		}
 		if first > 1 {
 			node.ports = append(node.ports, rpcPort)
+		}
+		if node.older = slices.Contains(want.Older, i+1); node.older {
+			node.env[olderEnv] = "1"
 		}
 		out = append(out, node)
 		r.order[side] = append(r.order[side], p.name)
@@ -228,9 +240,19 @@ func (r *containerRig) start(ctx context.Context, image string, nets map[string]
 	if p.config != nil {
 		req.Files = []testcontainers.ContainerFile{{Reader: bytes.NewReader(p.config), ContainerFilePath: configPath, FileMode: 0o644}}
 	}
+	if p.older { // the image has the present release, and the container's own layer another one at the same place
+		build, err := r.spec.Binaries.olderBuild()
+		if err == nil {
+			err = static(build)
+		}
+		if err != nil {
+			return err
+		}
+		req.Files = append(req.Files, testcontainers.ContainerFile{HostFilePath: build, ContainerFilePath: naradPath, FileMode: 0o755})
+	}
 	c, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{ContainerRequest: req, Started: !p.idle})
 	if c != nil {
-		r.add(&box{name: p.name, c: c, engine: r.engine, anew: p.anew, idle: p.idle})
+		r.add(&box{name: p.name, c: c, engine: r.engine, anew: p.anew, idle: p.idle, older: p.older})
 	}
 	if err != nil {
 		return fmt.Errorf("%w: start of %s: %w", ErrTrouble, p.name, err)

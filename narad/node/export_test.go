@@ -78,6 +78,3 @@ func LeaderAway(err error, reads bool) error { return leaderAway(err, reads) }
 func (n *Node) Admit(ctx context.Context, id, addr string) error {
 	return n.meta.AddServer(ctx, id, addr)
 }
-
-// StandDown gives the lead to another voter. Only on the leader.
-func (n *Node) StandDown(ctx context.Context) error { return n.meta.StepDown(ctx) }
