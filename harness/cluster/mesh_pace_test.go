@@ -36,8 +36,8 @@ func TestAMeshSlowsOneDirection(t *testing.T) {
 	require.Zero(t, pace.Met(), "all this was the harness' own")
 	slow(func() {
 		require.NoError(t, fresh.Close())
-		_, err := io.ReadAll(far)
-		require.NoError(t, err)
+		_, rerr := io.ReadAll(far)
+		require.NoError(t, rerr)
 	})
 	dialled := n.dials(door{"b", CarriesRaft})
 	came := n.next("b")
