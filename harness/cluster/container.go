@@ -12,6 +12,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	testcontainers "github.com/testcontainers/testcontainers-go"
 	"golang.org/x/sync/errgroup"
@@ -48,8 +49,14 @@ func (b *containerBackend) Start(ctx context.Context, spec Spec) (Rig, error) {
 	if err != nil {
 		return nil, err
 	}
+	binaries := spec.Binaries
+	if len(spec.Source.Older)+len(spec.Target.Older) == 0 {
+		binaries.Older = ""
+	} else if _, err = binaries.olderBuild(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
 	r := newContainerRig(e, spec)
-	image, err := b.images.ensure(ctx, e, spec.Binaries)
+	image, err := b.images.ensure(ctx, e, binaries)
 	if err == nil {
 		err = r.build(ctx, image)
 	}
@@ -63,9 +70,6 @@ func (b *containerBackend) Start(ctx context.Context, spec Spec) (Rig, error) {
 
 // configPath is where a node's container has its configuration.
 const configPath = "/narad.json"
-
-// naradPath is where it has the broker.
-const naradPath = "/narad"
 
 // part is what one container of a rig is made from.
 type part struct {
@@ -215,7 +219,7 @@ func (r *containerRig) side(side string, want Side, extra map[string]any) ([]par
 			node.ports = append(node.ports, rpcPort)
 		}
 		if node.older = slices.Contains(want.Older, i+1); node.older {
-			node.env[olderEnv] = "1"
+			node.env[olderEnv], node.argv = "1", []string{"/chaos", RoleNode}
 		}
 		out = append(out, node)
 		r.order[side] = append(r.order[side], p.name)
@@ -240,15 +244,8 @@ func (r *containerRig) start(ctx context.Context, image string, nets map[string]
 	if p.config != nil {
 		req.Files = []testcontainers.ContainerFile{{Reader: bytes.NewReader(p.config), ContainerFilePath: configPath, FileMode: 0o644}}
 	}
-	if p.older { // the image has the present release, and the container's own layer another one at the same place
-		build, err := r.spec.Binaries.olderBuild()
-		if err == nil {
-			err = static(build)
-		}
-		if err != nil {
-			return err
-		}
-		req.Files = append(req.Files, testcontainers.ContainerFile{HostFilePath: build, ContainerFilePath: naradPath, FileMode: 0o755})
+	if p.older {
+		req.Files = append(req.Files, testcontainers.ContainerFile{Reader: strings.NewReader(olderPath), ContainerFilePath: releasePath, FileMode: 0o644})
 	}
 	c, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{ContainerRequest: req, Started: !p.idle})
 	if c != nil {

@@ -135,7 +135,6 @@ type containerNode struct {
 	password string
 	spare    atomic.Bool // it has not joined yet
 	older    atomic.Bool // the next start poses as an older release
-	narad    string      // the binary of the present one
 	mover    *mover
 }
 
@@ -198,7 +197,7 @@ func (n *containerNode) Upgrade(ctx context.Context) error {
 	if n.Running() {
 		return fmt.Errorf("%w: %s runs: a release is changed between two runs", ErrTrouble, n.Name())
 	}
-	if err := n.box.c.CopyFileToContainer(ctx, n.narad, naradPath, 0o755); err != nil {
+	if err := n.box.c.CopyToContainer(ctx, []byte(naradPath), releasePath, 0o644); err != nil {
 		return fmt.Errorf("%w: the present release for %s: %w", ErrTrouble, n.Name(), err)
 	}
 	n.older.Store(false)

@@ -85,7 +85,7 @@ func (r *containerRig) arrange() {
 		for _, name := range names {
 			b := r.box(name)
 			n := &containerNode{
-				box: b, side: side, web: r.web, narad: r.spec.Binaries.Narad, password: r.secrets.admin, mover: &mover{secret: r.secrets.cluster[side], at: r.rpcs(side)},
+				box: b, side: side, web: r.web, password: r.secrets.admin, mover: &mover{secret: r.secrets.cluster[side], at: r.rpcs(side)},
 			}
 			n.spare.Store(b.idle)
 			n.older.Store(b.older)
