@@ -21,10 +21,11 @@ help: ## Print the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 build: CGO_ENABLED = 0
-build: ## Build bin/narad and bin/chaos as static binaries.
+build: ## Build bin/narad and bin/chaos as static binaries, and bin/narad-chaos, which tests of two releases run.
 	@mkdir -p bin
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/narad ./narad/cmd/narad
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/chaos ./harness/cmd/chaos
+	$(GO) build -trimpath -tags chaos -ldflags '$(LDFLAGS)' -o bin/narad-chaos ./narad/cmd/narad
 
 test: ## Run all tests with the race detector where a C compiler is there.
 	@if command -v gcc >/dev/null 2>&1; then CGO_ENABLED=1 $(GO) test -race -timeout 10m ./...; else CGO_ENABLED=0 $(GO) test -timeout 10m ./...; fi

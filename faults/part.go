@@ -163,11 +163,14 @@ const nonsense = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 
 // answered says nonsense and waits for the end of the connection: nil when the other end ended it as it does in peace, else how it was cut or that
 // nobody answered.
-func answered(c net.Conn, until time.Time) error {
+func answered(c net.Conn, until time.Time) error { return said(c, nonsense, until) }
+
+// said says something that no port takes, as answered does.
+func said(c net.Conn, what string, until time.Time) error {
 	if err := c.SetDeadline(until); err != nil {
 		return err
 	}
-	if _, err := c.Write([]byte(nonsense)); err != nil {
+	if _, err := c.Write([]byte(what)); err != nil {
 		return err
 	}
 	buf := make([]byte, 256)

@@ -65,3 +65,24 @@ func TestCutsBetweenProcessesLandAndHeal(t *testing.T) {
 		}
 	}
 }
+
+// A toxic between processes lands by what its own probes and the nodes meet, and heals.
+//
+// covers: HAR-02
+func TestToxicsBetweenProcessesLandAndHeal(t *testing.T) {
+	rig := threeNodes(t)
+	for _, toxic := range []cluster.Toxic{
+		cluster.Latency("x", cluster.Upstream, 300*time.Millisecond), cluster.Bandwidth("x", cluster.Upstream, 4<<10),
+		cluster.Slicer("x", cluster.Upstream, 64, 300*time.Millisecond),
+	} {
+		f, err := New(Spec{Kind: toxic.Type, Toxic: toxic, Parted: cluster.Cut{
+			From: []string{"source-1"}, To: []string{"source-2", "source-3"}, Carries: cluster.CarriesRPC,
+		}})
+		require.NoError(t, err)
+		line, err := Do(t.Context(), rig, f, time.Second, time.Now(), seeded())
+		require.NoError(t, err, "%v", line.Evidence)
+		t.Log(toxic.Type, line.Evidence)
+		require.True(t, line.Landed, "%v", line.Evidence)
+		require.Zero(t, rig.(cluster.Paced).Pacings())
+	}
+}

@@ -25,7 +25,7 @@ type Spec struct {
 	Face    string        // of tls
 	Answers []string      // of dns
 	Slow    time.Duration // of kill, stop, start, restart, upgrade: how long the started node stands still
-	Parted  cluster.Cut   // of part; of mute what it carries
+	Parted  cluster.Cut   // of part, and of toxics between nodes: who, and what they carry; of mute what it carries
 	Says    string        // of mute
 
 	Unaudited bool           // of kill
@@ -53,6 +53,9 @@ var Table = []Row{
 	{Stop, "a node ends as it is meant to", process},
 	{Start, "a node that is down starts", process},
 	{Restart, "a node ends as it is meant to and starts again", process},
+	{Transferred, "a leader hands its lead over", func(s Spec) Fault {
+		return &Transfer{Process: Process{Label: s.Label, Kind: Transferred, Node: s.Node}}
+	}},
 	{Upgraded, "a node of an older release ends as it is meant to and starts as the present one", func(s Spec) Fault {
 		return &Upgrade{Process: Process{Label: s.Label, Kind: Upgraded, Node: s.Node, Slow: s.Slow}}
 	}},
@@ -91,6 +94,9 @@ func New(s Spec) (Fault, error) {
 
 func toxic(s Spec) Fault {
 	s.Toxic.Type = s.Kind
+	if len(s.Parted.From) > 0 {
+		return &Pacing{Label: s.Label, Kind: s.Kind, Pace: paceOf(s.Toxic, s.Parted)}
+	}
 	return &Toxic{Label: s.Label, Toxic: s.Toxic, Flap: s.Flap}
 }
 

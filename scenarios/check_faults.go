@@ -35,7 +35,7 @@ func (t Toxic) MarshalYAML() (any, error) {
 	return out, nil
 }
 
-// Kind is what a fault does: a toxic's type, a disk's fault, cut, kill, stop, start, restart, rolling, upgrade, mute, pause, clock, tls, dns or config; ""
+// Kind is what a fault does: a toxic's type, a disk's fault, cut, kill, stop, start, restart, transfer, rolling, upgrade, mute, pause, clock, tls, dns or config; ""
 // when it says nothing.
 func (f *Fault) Kind() string {
 	switch {
@@ -51,6 +51,8 @@ func (f *Fault) Kind() string {
 		return "start"
 	case f.Restart != "":
 		return "restart"
+	case f.Transfer != "":
+		return "transfer"
 	case f.Rolling != "":
 		return "rolling"
 	case f.Upgrade != "":
@@ -75,7 +77,7 @@ func (f *Fault) Kind() string {
 
 // Node is the node that a fault is about, perhaps by an alias (Alias); "" for the link, for a side and for a cut between nodes.
 func (f *Fault) Node() string {
-	for _, n := range []string{f.Kill, f.Stop, f.Start, f.Restart, f.Upgrade, f.Mute, f.Pause} {
+	for _, n := range []string{f.Kill, f.Stop, f.Start, f.Restart, f.Transfer, f.Upgrade, f.Mute, f.Pause} {
 		if n != "" {
 			return n
 		}
@@ -98,7 +100,7 @@ func (f *Fault) Name() string {
 	case on != "":
 	case f.Rolling != "":
 		on = f.Rolling
-	case f.Parts():
+	case f.Parts(), f.Paces():
 		on = f.parted()
 	default:
 		on = "source>target"
@@ -147,9 +149,12 @@ func (c *checker) faults() {
 			c.say(path+".at", "the load ends at %s: a fault after it proves nothing", Duration(loads))
 		}
 		c.repeats(f, path)
-		if f.Parts() {
+		switch {
+		case f.Parts():
 			c.parties(f, path)
-		} else {
+		case f.Paces():
+			c.pace(f, path)
+		default:
 			c.onLink(f, path)
 		}
 		c.onNode(f, path, down)
@@ -174,7 +179,7 @@ func (c *checker) oneKind(f *Fault, path string) bool {
 	var kinds []string
 	for name, set := range map[string]bool{
 		"toxic": f.Toxic != nil, "cut": f.Cut, "kill": f.Kill != "", "stop": f.Stop != "", "start": f.Start != "", "restart": f.Restart != "",
-		"rolling": f.Rolling != "", "pause": f.Pause != "", "upgrade": f.Upgrade != "", "mute": f.Mute != "",
+		"rolling": f.Rolling != "", "pause": f.Pause != "", "upgrade": f.Upgrade != "", "mute": f.Mute != "", "transfer": f.Transfer != "",
 		"disk": f.Disk != nil, "clock": f.Clock != nil, "tls": f.TLS != "", "dns": len(f.DNS) > 0, "config": f.Config != nil,
 	} {
 		if set {
@@ -186,7 +191,7 @@ func (c *checker) oneKind(f *Fault, path string) bool {
 	case 1:
 		return true
 	case 0:
-		c.say(path, "does nothing; wants one of clock, config, cut, disk, dns, kill, mute, pause, restart, rolling, start, stop, tls, toxic, upgrade")
+		c.say(path, "does nothing; wants one of clock, config, cut, disk, dns, kill, mute, pause, restart, rolling, start, stop, tls, toxic, transfer, upgrade")
 	default:
 		c.say(path, "does several things (%s); wants one of them", strings.Join(kinds, ", "))
 	}
@@ -207,7 +212,7 @@ func (c *checker) onLink(f *Fault, path string) {
 		return
 	}
 	if !slices.Equal(f.Between, []string{"source", "target"}) {
-		c.say(path+".between", "allowed: [source, target], and nodes for a cut")
+		c.say(path+".between", "allowed: [source, target], and nodes for a cut or a toxic")
 	}
 	if f.For <= 0 {
 		c.say(path+".for", "is missing: a fault on the link heals")
@@ -264,6 +269,9 @@ func (c *checker) onNode(f *Fault, path string, down map[string]bool) {
 		return
 	case "mute":
 		c.mute(f, path)
+	case "transfer":
+		c.transfer(f, path)
+		return
 	}
 	if f.Says != "" && kind != "mute" {
 		c.say(path+".says", "is for mute")
@@ -301,8 +309,8 @@ func (c *checker) flap(f *Fault, path string) {
 		return
 	}
 	switch {
-	case f.Parts():
-		c.say(path+".flap", "is for the link; a cut between nodes is repeated with every and times")
+	case f.Parts(), f.Paces():
+		c.say(path+".flap", "is for the link; what is between nodes is repeated with every and times")
 	case f.Toxic == nil && !f.Cut && !f.losesPower():
 		c.say(path+".flap", "is for toxic, cut, and the disk's power_loss and torn")
 	case f.Flap.On <= 0 || f.Flap.Off <= 0:

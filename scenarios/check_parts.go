@@ -3,6 +3,7 @@ package scenarios
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,10 +35,39 @@ func (f *Fault) Parts() bool {
 	return f.Cut && len(f.Between) > 0 && f.Between[0] != "source" && f.Between[0] != "target"
 }
 
+// Paces tells whether a fault slows what nodes say to each other, and not the link between the sites.
+func (f *Fault) Paces() bool {
+	return f.Toxic != nil && len(f.Between) > 0 && f.Between[0] != "source" && f.Between[0] != "target"
+}
+
+// paceToxics are the toxics that there are between nodes; what ends or holds connections is a cut's.
+var paceToxics = []string{"bandwidth", "latency", "slicer"}
+
+// pace checks a toxic between nodes, whose parties are those of a cut.
+func (c *checker) pace(f *Fault, path string) {
+	if len(f.Between) == 2 && f.Between[1] == "target" && strings.HasPrefix(f.Between[0], "source") {
+		c.say(path+".between", "the way of one node to the target takes no toxic: say [source, target]")
+		return
+	}
+	c.parties(f, path)
+	for field, set := range map[string]bool{"one_way": f.OneWay, "silent": f.Silent} {
+		if set {
+			c.say(path+"."+field, "is for a cut between nodes")
+		}
+	}
+	c.toxic(f.Toxic, path+".toxic")
+	if _, known := toxicFields[f.Toxic.Type]; known && !slices.Contains(paceToxics, f.Toxic.Type) {
+		c.say(path+".toxic.type", "between nodes %s; what ends or holds connections is a cut", allowed(paceToxics))
+	}
+	if f.Toxic.Stream != "upstream" {
+		c.say(path+".toxic.stream", "allowed between nodes: upstream, what the first says to the second; name them the other way round")
+	}
+}
+
 // parted names the parties of a cut between nodes, with what is special about it.
 func (f *Fault) parted() string {
 	mark := "<>"
-	if f.OneWay {
+	if f.OneWay || f.Paces() {
 		mark = ">"
 	}
 	on := strings.Join(f.Between, mark)
@@ -115,6 +145,18 @@ func (c *checker) aliased(name, path string) {
 	}
 }
 
+// transfer is of whoever leads a side of several nodes.
+func (c *checker) transfer(f *Fault, path string) {
+	a, isAlias := Alias(f.Transfer)
+	if !isAlias {
+		return // the decoder has said so
+	}
+	c.aliased(f.Transfer, path+".transfer")
+	if a.Side == "source" && c.s.Source.Nodes < 3 || a.Side == "target" && c.s.Target.Fake == nil && c.s.Target.Nodes < 3 {
+		c.say(path+".transfer", "a single node has nobody to hand its lead to")
+	}
+}
+
 // parties checks a cut that has single nodes for its parties: the first is a node, the second another node of its side, the side itself
 // (all its other nodes), or the target as a node of the source reaches it.
 func (c *checker) parties(f *Fault, path string) {
@@ -137,8 +179,8 @@ func (c *checker) parties(f *Fault, path string) {
 		}
 	}
 	way := sides[0] == "source" && f.Between[1] == "target"
-	if way {
-		c.simOnly(path+".between", "the way of one node to the target can be cut")
+	if way && c.s.Source.Nodes < 2 {
+		c.simOnly(path+".between", "the way of a single node to the target can be cut")
 	}
 	switch {
 	case found > 0 && f.Between[1] != "source" && f.Between[1] != "target":

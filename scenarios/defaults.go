@@ -45,13 +45,13 @@ func fill(s *Scenario) {
 		} else if t != nil {
 			t.Stream = cmp.Or(t.Stream, "upstream")
 		}
-		if f := &s.Faults[i]; f.Restart != "" || f.Rolling != "" || f.Upgrade != "" {
+		if f := &s.Faults[i]; f.Restart != "" || f.Transfer != "" || f.Rolling != "" || f.Upgrade != "" {
 			f.For = cmp.Or(f.For, defaultDown)
 		}
 		if f := &s.Faults[i]; f.Mute != "" {
 			f.Carries = cmp.Or(f.Carries, "rpc")
 		}
-		if f := &s.Faults[i]; f.Parts() {
+		if f := &s.Faults[i]; f.Parts() || f.Paces() {
 			f.Carries = cmp.Or(f.Carries, "all")
 		}
 		if d := s.Faults[i].Disk; d != nil {

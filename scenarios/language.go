@@ -152,20 +152,21 @@ type Fault struct {
 
 	Unaudited bool `yaml:"unaudited,omitempty"` // of a kill: not before the node has committed a remote write, and then before its audit line
 
-	Stop    string   `yaml:"stop,omitempty"` // graceful
-	Restart string   `yaml:"restart,omitempty"`
-	Rolling string   `yaml:"rolling,omitempty" enum:"source,target"` // restarts the nodes of a side one after the other
-	Upgrade string   `yaml:"upgrade,omitempty"`                      // restarts a node of an older release with the present one
-	Mute    string   `yaml:"mute,omitempty"`                         // others that dial this node meet somebody who never answers
-	Says    string   `yaml:"says,omitempty" enum:"nothing,garbage,endless,relayed"`
-	Slow    Duration `yaml:"slow,omitempty"` // how long a started node stands still first
-	Start   string   `yaml:"start,omitempty"`
-	Pause   string   `yaml:"pause,omitempty"`
-	Disk    *Disk    `yaml:"disk,omitempty"`
-	Clock   *Clock   `yaml:"clock,omitempty"`
-	TLS     string   `yaml:"tls,omitempty" enum:"expired,not_yet_valid,other_name,other_ca,tls_1.1,alert,stall,plain"` // what the target's edge shows
-	DNS     []string `yaml:"dns,omitempty"`                                                                            // what the target's name is answered
-	Config  *Config  `yaml:"config,omitempty"`
+	Stop     string   `yaml:"stop,omitempty"` // graceful
+	Restart  string   `yaml:"restart,omitempty"`
+	Transfer string   `yaml:"transfer,omitempty" enum:"source leader,target leader"` // hands the lead over to another node of its side
+	Rolling  string   `yaml:"rolling,omitempty" enum:"source,target"`                // restarts the nodes of a side one after the other
+	Upgrade  string   `yaml:"upgrade,omitempty"`                                     // restarts a node of an older release with the present one
+	Mute     string   `yaml:"mute,omitempty"`                                        // others that dial this node meet somebody who never answers
+	Says     string   `yaml:"says,omitempty" enum:"nothing,garbage,endless,relayed"`
+	Slow     Duration `yaml:"slow,omitempty"` // how long a started node stands still first
+	Start    string   `yaml:"start,omitempty"`
+	Pause    string   `yaml:"pause,omitempty"`
+	Disk     *Disk    `yaml:"disk,omitempty"`
+	Clock    *Clock   `yaml:"clock,omitempty"`
+	TLS      string   `yaml:"tls,omitempty" enum:"expired,not_yet_valid,other_name,other_ca,tls_1.1,alert,stall,plain"` // what the target's edge shows
+	DNS      []string `yaml:"dns,omitempty"`                                                                            // what the target's name is answered
+	Config   *Config  `yaml:"config,omitempty"`
 }
 
 // Config restarts a node with more laid over its configuration, and without it at the end.

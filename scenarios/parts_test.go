@@ -36,6 +36,15 @@ func TestMistakesOfFaultsInAClusterAreNamed(t *testing.T) {
 		"slow pause":      {"{at: 1s, for: 1s, slow: 1s, pause: source-1}", `faults[0].slow: is for kill, stop, start, restart, rolling and upgrade`},
 		"unaudited stop":  {"{at: 1s, for: 1s, stop: source leader, unaudited: true}", `faults[0].unaudited: is for kill`},
 		"unaudited there": {"{at: 1s, for: 1s, kill: target leader, unaudited: true}", `faults[0].unaudited: remote writes are made on the source`},
+		"transfer whom":   {"{at: 1s, transfer: source-1}", `is unknown; allowed: source leader, target leader`},
+		"transfer owner":  {"{at: 1s, transfer: source owner of orders/0}", `is unknown; allowed: source leader, target leader`},
+		"toxic's kind":    {"{at: 1s, for: 1s, between: [source-1, source], toxic: {type: timeout, timeout: 1s}}", `faults[0].toxic.type: between nodes allowed: bandwidth, latency, slicer; what ends or holds connections is a cut`},
+		"toxic's stream":  {"{at: 1s, for: 1s, between: [source-1, source], toxic: {type: latency, latency: 1s, stream: downstream}}", `faults[0].toxic.stream: allowed between nodes: upstream`},
+		"toxic's way":     {"{at: 1s, for: 1s, between: [source-1, target], toxic: {type: latency, latency: 1s}}", `faults[0].between: the way of one node to the target takes no toxic`},
+		"toxic's sides":   {"{at: 1s, for: 1s, between: [source-1, target-1], toxic: {type: latency, latency: 1s}}", `faults[0].between: nodes of two sides do not talk`},
+		"silent toxic":    {"{at: 1s, for: 1s, between: [source-1, source], silent: true, toxic: {type: latency, latency: 1s}}", `faults[0].silent: is for a cut between nodes`},
+		"flapping toxic":  {"{at: 1s, for: 5s, between: [source-1, source], toxic: {type: latency, latency: 1s}, flap: {on: 1s, off: 1s}}", `faults[0].flap: is for the link`},
+		"endless toxic":   {"{at: 1s, between: [source-1, source], toxic: {type: latency, latency: 1s}}", `faults[0].for: is missing`},
 		"no side":         {"{at: 1s, rolling: source-1}", `faults[0].rolling: "source-1" is unknown; allowed: source, target`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +54,9 @@ func TestMistakesOfFaultsInAClusterAreNamed(t *testing.T) {
 		})
 	}
 	_, err := Parse("x.yaml", []byte(good+"faults:\n  - {at: 1s, for: 1s, between: [source-1, target], cut: true}\n"))
-	require.ErrorContains(t, err, "the way of one node to the target can be cut in the simulation alone")
+	require.ErrorContains(t, err, "the way of a single node to the target can be cut in the simulation alone")
+	_, err = Parse("x.yaml", []byte(good+"faults:\n  - {at: 1s, transfer: source leader}\n"))
+	require.ErrorContains(t, err, "faults[0].transfer: a single node has nobody to hand its lead to")
 	_, err = Parse("x.yaml", []byte(good+"faults:\n  - {at: 1s, for: 1s, kill: source-1, unaudited: true}\n"))
 	require.ErrorContains(t, err, "faults[0].unaudited: a node can be killed between a commit and its audit line in the simulation alone")
 }
@@ -61,6 +72,8 @@ func TestFaultsInAClusterGetNamesOfTheirOwn(t *testing.T) {
   - {at: 2s, restart: source-3}
   - {at: 2s, rolling: target, slow: 3s}
   - {at: 7s, for: 1s, kill: source leader, unaudited: true}
+  - {at: 7s, every: 1500ms, times: 2, transfer: source leader}
+  - {at: 8s, for: 1s, between: [source leader, source], carries: rpc, toxic: {type: latency, latency: 50ms}}
 `))
 	require.NoError(t, err)
 	var names []string
@@ -70,12 +83,15 @@ func TestFaultsInAClusterGetNamesOfTheirOwn(t *testing.T) {
 	require.Equal(t, []string{
 		"kill on source leader at 1s", "kill on source leader at 3s", "kill on source leader at 5s", "cut on source-1<>source at 1s",
 		"cut on source-1>source-2 raft silent at 1s", "cut on target owner of orders/2<>target at 1s", "cut on source-1<>target at 1s",
-		"restart on source-3 at 2s", "rolling on target at 2s", "kill on source leader at 7s",
+		"restart on source-3 at 2s", "rolling on target at 2s", "kill on source leader at 7s", "transfer on source leader at 7s", "transfer on source leader at 8.5s",
+		"latency on source leader>source rpc at 8s",
 	}, names)
 	require.Equal(t, defaultDown, s.Faults[7].For)
 	require.Equal(t, "all", s.Faults[3].Carries)
 	require.True(t, s.Faults[9].Unaudited)
 	require.True(t, s.Faults[3].Parts())
+	require.True(t, s.Faults[12].Paces())
+	require.Equal(t, defaultDown, s.Faults[10].For)
 	written, err := Marshal(s)
 	require.NoError(t, err)
 	again, err := Parse("x.yaml", written)

@@ -50,7 +50,6 @@ func TestMistakesOfReleasesAreNamed(t *testing.T) {
 		"the node that is asked": {"older: [2]", "older: [1]", `source.older[0]: allowed: numbers of nodes, 2 to 3`},
 		"no such node":           {"older: [2]", "older: [4]", `source.older[0]: allowed: numbers of nodes, 2 to 3`},
 		"twice":                  {"older: [2]", "older: [2, 2]", `source.older[1]: is there twice`},
-		"elsewhere":              {"backends: {only: [sim], reason: x}\n", "", `source.older: a node can pose as an older release in the simulation alone`},
 		"a link before":          {"attach: after", "attach: before", `links[0].attach: no link can be made while a node`},
 		"no remote":              {"create_remote", "read_back, link: orders-to-b", `source.older: no step makes the remote b`},
 		"another node":           {"upgrade: source-2", "upgrade: source-3", `faults[0].upgrade: "source-3" is no node of an older release`},

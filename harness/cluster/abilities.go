@@ -67,6 +67,14 @@ type Upgradable interface {
 	Upgrade(ctx context.Context) error
 }
 
+// Stepper is a node that can be told to hand its lead over and goes on, which no route of the API does.
+type Stepper interface {
+	// StepDown hands the lead to another node of the cluster.
+	StepDown(ctx context.Context) error
+	// Term is the term of its Raft, 0 while it is down.
+	Term() uint64
+}
+
 // Mover is a node that can be told to begin a move, which no route of the API does.
 type Mover interface {
 	// Move begins to move a partition of a topic to another member. An error carries the status that the API would give it.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -36,6 +37,14 @@ func (c *child) started() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.first)
+}
+
+// become has later starts be of another program, without a variable of the environment.
+func (c *child) become(program, without string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.argv = append([]string{program}, c.argv[1:]...)
+	c.env = slices.DeleteFunc(slices.Clone(c.env), func(v string) bool { return strings.HasPrefix(v, without+"=") })
 }
 
 // run is one life of a child.

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 
 	testcontainers "github.com/testcontainers/testcontainers-go"
 	"golang.org/x/sync/errgroup"
@@ -47,8 +49,14 @@ func (b *containerBackend) Start(ctx context.Context, spec Spec) (Rig, error) {
 	if err != nil {
 		return nil, err
 	}
+	binaries := spec.Binaries
+	if len(spec.Source.Older)+len(spec.Target.Older) == 0 {
+		binaries.Older = ""
+	} else if _, err = binaries.olderBuild(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
 	r := newContainerRig(e, spec)
-	image, err := b.images.ensure(ctx, e, spec.Binaries)
+	image, err := b.images.ensure(ctx, e, binaries)
 	if err == nil {
 		err = r.build(ctx, image)
 	}
@@ -71,20 +79,25 @@ type part struct {
 	argv   []string
 	env    map[string]string
 	idle   bool                                      // made and not started
+	older  bool                                      // it poses as an older release
 	config []byte                                    // /narad.json, nil for none
 	anew   func(over map[string]any) ([]byte, error) // the same with more laid over it
 }
 
 // build makes the networks, starts all parts at once, and waits for them: first the clusters, then the link.
 func (r *containerRig) build(ctx context.Context, image string) error {
-	id, err := NewEdge("link", "127.0.0.1", "localhost")
+	id, err := NewEdge("link", "mesh", "127.0.0.1", "localhost")
 	if err != nil {
 		return err
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(id.CAPEM))
 	r.web = newWeb(roots)
-	r.remote = Remote{URL: "https://link:" + strconv.Itoa(linkPort), CAPEM: id.CAPEM, OtherCAPEM: id.OtherCAPEM}
+	far := "link"
+	if r.throughMesh() {
+		far = "mesh"
+	}
+	r.remote = Remote{URL: "https://" + far + ":" + strconv.Itoa(linkPort), CAPEM: id.CAPEM, OtherCAPEM: id.OtherCAPEM}
 	if r.spec.Fake != nil {
 		r.remote.User, r.remote.Password = fakeUser, r.secrets.fake
 	}
@@ -200,10 +213,13 @@ func (r *containerRig) side(side string, want Side, extra map[string]any) ([]par
 		node := part{
 			name: p.name, nets: []string{side}, ports: []int{apiPort}, env: r.secrets.env(side), config: config, idle: i >= first,
 			anew: func(over map[string]any) ([]byte, error) { return nodeConfig(at, extra, Merge(want.Config, over)) },
-			argv: []string{"/narad", "serve", "--config", configPath},
+			argv: []string{naradPath, "serve", "--config", configPath},
 		}
 		if first > 1 {
 			node.ports = append(node.ports, rpcPort)
+		}
+		if node.older = slices.Contains(want.Older, i+1); node.older {
+			node.env[olderEnv], node.argv = "1", []string{"/chaos", RoleNode}
 		}
 		out = append(out, node)
 		r.order[side] = append(r.order[side], p.name)
@@ -228,9 +244,12 @@ func (r *containerRig) start(ctx context.Context, image string, nets map[string]
 	if p.config != nil {
 		req.Files = []testcontainers.ContainerFile{{Reader: bytes.NewReader(p.config), ContainerFilePath: configPath, FileMode: 0o644}}
 	}
+	if p.older {
+		req.Files = append(req.Files, testcontainers.ContainerFile{Reader: strings.NewReader(olderPath), ContainerFilePath: releasePath, FileMode: 0o644})
+	}
 	c, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{ContainerRequest: req, Started: !p.idle})
 	if c != nil {
-		r.add(&box{name: p.name, c: c, engine: r.engine, anew: p.anew, idle: p.idle})
+		r.add(&box{name: p.name, c: c, engine: r.engine, anew: p.anew, idle: p.idle, older: p.older})
 	}
 	if err != nil {
 		return fmt.Errorf("%w: start of %s: %w", ErrTrouble, p.name, err)

@@ -28,6 +28,7 @@ type box struct {
 	engine *testcontainers.DockerClient
 	anew   func(over map[string]any) ([]byte, error) // a node's configuration with more laid over it
 	idle   bool                                      // it was made and not started
+	older  bool                                      // it was made as one that poses as an older release
 
 	mu        sync.Mutex     // guards what follows; never held while waiting
 	asked     bool           // its end was asked for
@@ -133,6 +134,7 @@ type containerNode struct {
 	web      *web
 	password string
 	spare    atomic.Bool // it has not joined yet
+	older    atomic.Bool // the next start poses as an older release
 	mover    *mover
 }
 
@@ -185,6 +187,21 @@ func (n *containerNode) Join(ctx context.Context) error {
 		return fmt.Errorf("%w: %s is no spare, or not any more", ErrTrouble, n.Name())
 	}
 	return n.Start(ctx)
+}
+
+// Older is Upgradable.
+func (n *containerNode) Older() bool { return n.older.Load() }
+
+// Upgrade is Upgradable. The environment of a container stays; the present release does not look at it.
+func (n *containerNode) Upgrade(ctx context.Context) error {
+	if n.Running() {
+		return fmt.Errorf("%w: %s runs: a release is changed between two runs", ErrTrouble, n.Name())
+	}
+	if err := n.box.c.CopyToContainer(ctx, []byte(naradPath), releasePath, 0o644); err != nil {
+		return fmt.Errorf("%w: the present release for %s: %w", ErrTrouble, n.Name(), err)
+	}
+	n.older.Store(false)
+	return nil
 }
 
 // Move is Mover.

@@ -88,6 +88,7 @@ func (r *containerRig) arrange() {
 				box: b, side: side, web: r.web, password: r.secrets.admin, mover: &mover{secret: r.secrets.cluster[side], at: r.rpcs(side)},
 			}
 			n.spare.Store(b.idle)
+			n.older.Store(b.older)
 			r.nodes[side] = append(r.nodes[side], n)
 		}
 	}

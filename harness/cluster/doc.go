@@ -5,6 +5,7 @@
 //	source-1..n  ->  link (toxiproxy)  ->  edge (tap)  ->  target-1..n
 //	source-1..n  ->  link (toxiproxy)  ->  target-1 (fake)
 //	source-i     ->  mesh              ->  source-j, and the same on the target (DESIGN.md)
+//	source-i     ->  mesh  ->  link    where the source has several nodes
 //
 // It promises: a Rig is ready when Start returns, or everything it began is gone again; ports and names of a node stay the same
 // through kill and start, as far as the product sees them; every secret is random and new for each rig; a node that ends

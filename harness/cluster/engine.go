@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,7 +83,9 @@ func (im *images) ensure(ctx context.Context, e *testcontainers.DockerClient, b 
 		return "", fmt.Errorf("image: %w", ctx.Err())
 	}
 	sum := sha256.New()
-	for _, path := range []string{b.Narad, b.Chaos} {
+	binaries := b.named()
+	for _, name := range slices.Sorted(maps.Keys(binaries)) { // in one order: the sum names the image
+		path := binaries[name]
 		if err := errors.Join(static(path), copyTo(sum, path)); err != nil {
 			return "", err
 		}
@@ -123,18 +126,27 @@ func copyTo(w io.Writer, path string) error {
 	return nil
 }
 
-// buildImage lays the two binaries beside a Dockerfile that starts from nothing.
+// named are the binaries of an image by their names there.
+func (b *Binaries) named() map[string]string {
+	all := map[string]string{filepath.Base(naradPath): b.Narad, "chaos": b.Chaos}
+	if b.Older != "" {
+		all[filepath.Base(olderPath)] = b.Older
+	}
+	return all
+}
+
+// buildImage lays the binaries beside a Dockerfile that starts from nothing.
 func buildImage(ctx context.Context, b Binaries, tag string) error {
 	dir, err := os.MkdirTemp("", "narad-chaos-image-")
 	if err != nil {
 		return fmt.Errorf("%w: image: %w", ErrTrouble, err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	dockerfile := "FROM scratch\nLABEL " + labelKind + "=image\nCOPY narad chaos /\n"
+	dockerfile := "FROM scratch\nLABEL " + labelKind + "=image\nCOPY " + strings.Join(slices.Sorted(maps.Keys(b.named())), " ") + " /\n"
 	if err = os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o644); err != nil {
 		return fmt.Errorf("%w: image: %w", ErrTrouble, err)
 	}
-	for name, path := range map[string]string{"narad": b.Narad, "chaos": b.Chaos} {
+	for name, path := range b.named() {
 		out, oerr := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY, 0o755)
 		if oerr != nil {
 			return fmt.Errorf("%w: image: %w", ErrTrouble, oerr)

@@ -29,7 +29,8 @@ type mesh struct {
 	peers map[door]string // addresses of nodes, behind their doors
 	trips map[*trip]struct{}
 	cuts  []*meshCut
-	begun int // cuts so far
+	paces []*meshPace
+	begun int // cuts and paces so far
 }
 
 // newMesh makes a mesh without doors, which is asked for ways at address.
@@ -44,7 +45,7 @@ func newMesh(address string, who func(net.Conn) string) (*mesh, error) {
 	return m, nil
 }
 
-// door is where others find a node's Raft or node RPC.
+// door is where others find a node's Raft or node RPC; that of Target, which carries "", is where nodes of the source find the link.
 type door struct{ node, carries string }
 
 // open opens a door at listen, behind which the node itself is at address.
@@ -106,9 +107,10 @@ func (m *mesh) close() {
 // way is one direction between two nodes, as one of them dials the other.
 type way struct{ from, to, carries string }
 
-// carry takes a connection along its way until either end is over. opened, when not nil, is called once the far end is there.
+// carry takes a connection along its way until either end is over. opened, when not nil, is called once the far end is there: the connection is the
+// harness' own.
 func (m *mesh) carry(near *net.TCPConn, w way, opened func() error) {
-	t, held, ok := m.enter(near, w)
+	t, held, ok := m.enter(near, w, opened != nil)
 	if !ok {
 		reset(near)
 		return
@@ -135,7 +137,7 @@ func (m *mesh) carry(near *net.TCPConn, w way, opened func() error) {
 
 // enter waits until no cut meets the way and puts the connection into the book. held is what its client has said meanwhile; a client that has
 // given up enters nothing, nor does one that a loud cut refuses.
-func (m *mesh) enter(near *net.TCPConn, w way) (t *trip, held []byte, ok bool) {
+func (m *mesh) enter(near *net.TCPConn, w way, own bool) (t *trip, held []byte, ok bool) {
 	counted := map[*meshCut]bool{}
 	for {
 		m.mu.Lock()
@@ -145,7 +147,7 @@ func (m *mesh) enter(near *net.TCPConn, w way) (t *trip, held []byte, ok bool) {
 		}
 		i := slices.IndexFunc(m.cuts, func(c *meshCut) bool { return c.cut.meets(w) })
 		if i < 0 {
-			t = newTrip(m, w, near)
+			t = newTrip(m, w, near, own)
 			m.trips[t] = struct{}{}
 			m.mu.Unlock()
 			return t, held, true

@@ -19,19 +19,25 @@ const (
 	askMend  = "mend"
 	askMet   = "met"
 	askCuts  = "cuts" // how many are in force
+	askSlow  = "slow"
+	askEase  = "ease"
+	askPaced = "paced" // how many paces are in force, and what went at one
 )
 
 type question struct {
 	Ask               string
 	From, To, Carries string // of reach
 	Cut               Cut    // of part
-	ID                int    // of mend and met
+	Pace              Pace   // of slow
+	ID                int    // of mend, met, ease and paced
 }
 
 // answer is to every question but reach.
 type answer struct {
 	ID, Cuts int
 	Met      CutMet
+	Paces    int
+	Bytes    int64
 }
 
 // yes is the byte that says that a way is open to its end.
@@ -60,6 +66,12 @@ func (m *mesh) ask(c *net.TCPConn) {
 		a.Met = m.met(q.ID)
 	case askCuts:
 		a.Cuts = m.partings()
+	case askSlow:
+		a.ID = m.slow(q.Pace)
+	case askEase:
+		m.ease(q.ID)
+	case askPaced:
+		a.Paces, a.Bytes = m.paced(q.ID)
 	default:
 		reset(c)
 		return

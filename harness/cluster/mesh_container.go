@@ -11,8 +11,12 @@ import (
 	"narad.example/fakes"
 )
 
-// meshConfig is what the container of the mesh is told: the nodes in the order of their doors.
-type meshConfig struct{ Nodes []string }
+// meshConfig is what the container of the mesh is told: the nodes in the order of their doors, and where the link is, when the source dials it
+// through the mesh.
+type meshConfig struct {
+	Nodes []string
+	Link  string
+}
 
 // doors gives a node its doors, and tells where the one for Raft is.
 func (r *containerRig) doors(node string) string {
@@ -28,7 +32,12 @@ func (r *containerRig) meshPart(parts []part) ([]part, error) {
 	if r.meshed == nil {
 		return parts, nil
 	}
-	body, err := json.Marshal(meshConfig{r.meshed.nodes})
+	config := meshConfig{Nodes: slices.Clone(r.meshed.nodes)}
+	if r.throughMesh() {
+		config.Link = net.JoinHostPort("link", strconv.Itoa(linkPort))
+		r.meshed.nodes = append(r.meshed.nodes, Target)
+	}
+	body, err := json.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("%w: mesh: %w", ErrTrouble, err)
 	}
@@ -37,6 +46,9 @@ func (r *containerRig) meshPart(parts []part) ([]part, error) {
 		env: map[string]string{fakes.ConfigEnv: string(body)},
 	}), nil
 }
+
+// throughMesh tells whether the nodes of the source dial the target through the mesh. One node needs no door: its way is the link.
+func (r *containerRig) throughMesh() bool { return r.spec.Source.Nodes > 1 }
 
 // rpcs lists where the node RPC of the nodes of a side that run is published.
 func (r *containerRig) rpcs(side string) func(context.Context) []string {
@@ -71,6 +83,11 @@ func runMesh(ctx context.Context, config string) error {
 			if err = m.open(door{node, carries}, listen, net.JoinHostPort(node, strconv.Itoa(raftPort+above))); err != nil {
 				return err
 			}
+		}
+	}
+	if c.Link != "" {
+		if err = m.open(door{Target, ""}, "0.0.0.0:"+strconv.Itoa(linkPort), c.Link); err != nil {
+			return err
 		}
 	}
 	<-ctx.Done()

@@ -35,6 +35,20 @@ func (r *processRig) doors(p *place, own int) error {
 	return r.mesh.open(door{p.name, CarriesRPC}, loopback(seen+1), loopback(own+1))
 }
 
+// wayOut opens a door through which the nodes of a source of several dial the target, and returns its port; link is the port behind it. One node
+// needs none: its way is the link.
+func (r *processRig) wayOut(spec Spec, link int) (int, error) {
+	if r.mesh == nil || spec.Source.Nodes < 2 {
+		return link, nil
+	}
+	seen, err := r.ports.pair()
+	if err != nil {
+		return 0, err
+	}
+	r.meshed.nodes = append(r.meshed.nodes, Target)
+	return seen, r.mesh.open(door{Target, ""}, loopback(seen), loopback(link))
+}
+
 // dialler is the node whose process has the other end of a connection on loopback.
 func (r *processRig) dialler(c net.Conn) string {
 	socket := socketOf(c.RemoteAddr(), c.LocalAddr())

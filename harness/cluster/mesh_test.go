@@ -91,6 +91,15 @@ func (n *talkers) next(node string) *net.TCPConn {
 	return theirs
 }
 
+// dials a door, as the node a.
+func (n *talkers) dials(d door) net.Conn {
+	n.t.Helper()
+	c, err := net.Dial("tcp", n.at[d])
+	require.NoError(n.t, err)
+	n.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
 func (n *talkers) try(w way, limit time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(n.t.Context(), limit)
 	defer cancel()
@@ -220,12 +229,7 @@ func TestASilentCutHoldsAnEndAndForgetsWhoGaveUp(t *testing.T) {
 	require.NoError(t, mine.Close())
 	_, err := hears(theirs, moment)
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "an end is held as well")
-	dial := func() net.Conn {
-		c, derr := net.Dial("tcp", n.at[door{"b", CarriesRaft}])
-		require.NoError(t, derr)
-		return c
-	}
-	gone, patient := dial(), dial()
+	gone, patient := n.dials(door{"b", CarriesRaft}), n.dials(door{"b", CarriesRaft})
 	for c, what := range map[net.Conn]string{gone: "too late", patient: "in time"} {
 		_, err = c.Write([]byte(what))
 		require.NoError(t, err)

@@ -83,10 +83,16 @@ func meet(t *testing.T, b cluster.Backend, binaries cluster.Binaries) {
 	require.ErrorIs(t, spare.(cluster.Joiner).Join(t.Context()), cluster.ErrTrouble, "it has joined")
 	require.Len(t, rig.Nodes(cluster.Source), 4)
 	require.Equal(t, 3, strings.Count(peersOf(t, spare), "\n"), "it knows the first members")
-	for _, strange := range []string{"source-9", cluster.Target} {
-		_, err = parted.Part(t.Context(), cluster.Cut{From: []string{"source-1"}, To: []string{strange}})
-		require.ErrorIs(t, err, cluster.ErrUnsupported)
-	}
+	_, err = parted.Part(t.Context(), cluster.Cut{From: []string{"source-1"}, To: []string{"source-9"}})
+	require.ErrorIs(t, err, cluster.ErrUnsupported)
+	one, err := parted.Part(t.Context(), cluster.Cut{From: []string{"source-1"}, To: []string{cluster.Target}})
+	require.NoError(t, err)
+	_, err = parted.Reach(t.Context(), "source-1", cluster.Target, "")
+	require.Error(t, err)
+	c, err = parted.Reach(t.Context(), "source-2", cluster.Target, "")
+	require.NoError(t, err, "the way of another node is open")
+	require.NoError(t, c.Close())
+	require.NoError(t, one.Mend(t.Context()))
 	_, err = parted.Reach(t.Context(), "source-1", "source-9", cluster.CarriesRaft)
 	require.ErrorIs(t, err, cluster.ErrUnsupported)
 	require.Empty(t, rig.(cluster.Watched).Trouble())
@@ -101,4 +107,51 @@ func TestAloneThereIsNobodyToBePartedFrom(t *testing.T) {
 	_, err = rig.(cluster.Parted).Part(t.Context(), cluster.Cut{From: []string{"source-1"}, To: []string{"source-2"}})
 	require.ErrorIs(t, err, cluster.ErrUnsupported)
 	require.Zero(t, rig.(cluster.Parted).Partings())
+}
+
+// A node of an older release poses until it is upgraded, over new starts; the upgrade is between two runs.
+//
+// covers: HAR-02
+func TestProcessesPoseUntilTheyAreUpgraded(t *testing.T) {
+	binaries := standins(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	pose(t, cluster.Processes(), binaries)
+}
+
+// covers: HAR-02
+func TestContainersPoseUntilTheyAreUpgraded(t *testing.T) { pose(t, containers(t), standins(t)) }
+
+func pose(t *testing.T, b cluster.Backend, binaries cluster.Binaries) {
+	t.Helper()
+	spec := cluster.Spec{Source: cluster.Side{Nodes: 3, Older: []int{2}}, Fake: &fakes.Script{}, Binaries: binaries}
+	_, err := b.Start(t.Context(), spec)
+	require.ErrorIs(t, err, cluster.ErrTrouble)
+	require.ErrorContains(t, err, "no build that can pose as an older release")
+	spec.Binaries.Older = binaries.Narad // the stand-in can
+	rig, err := b.Start(t.Context(), spec)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rig.Close(context.Background())) }()
+	is := func(name string) bool {
+		n, nerr := rig.Node(name)
+		require.NoError(t, nerr)
+		older, nerr := cluster.IsOlder(t.Context(), n)
+		require.NoError(t, nerr)
+		require.Equal(t, older, n.(cluster.Upgradable).Older())
+		return older
+	}
+	require.Equal(t, []bool{false, true, false}, []bool{is("source-1"), is("source-2"), is("source-3")})
+	n, err := rig.Node("source-2")
+	require.NoError(t, err)
+	require.ErrorContains(t, n.(cluster.Upgradable).Upgrade(t.Context()), "source-2 runs")
+	require.NoError(t, n.Kill(t.Context()))
+	require.NoError(t, n.Start(t.Context()))
+	require.True(t, is("source-2"))
+	require.NoError(t, n.Stop(t.Context()))
+	require.NoError(t, n.(cluster.Upgradable).Upgrade(t.Context()))
+	require.NoError(t, n.Start(t.Context()))
+	if b.Name() == "process" { // in a container the variable stays, and the stand-in is no build that ignores it
+		require.False(t, is("source-2"))
+	}
+	require.False(t, n.(cluster.Upgradable).Older())
+	require.Empty(t, rig.(cluster.Watched).Trouble())
 }

@@ -100,6 +100,9 @@ func (r *processRig) build(ctx context.Context, spec Spec) error {
 	if err = r.startLink(ctx, loopback(port), edge, roots); err != nil {
 		return err
 	}
+	if port, err = r.wayOut(spec, port); err != nil {
+		return err
+	}
 	r.remote = Remote{URL: "https://" + loopback(port), CAPEM: id.CAPEM, OtherCAPEM: id.OtherCAPEM}
 	if r.fake != nil {
 		r.remote.User, r.remote.Password = fakeUser, r.secrets.fake
@@ -162,7 +165,7 @@ func (r *processRig) side(ctx context.Context, side string, spec Spec, data stri
 	}
 	var started []*processNode
 	for i := range places {
-		n, err := r.node(side, layout{places: places, first: first, i: i}, spec, extra, want.Config)
+		n, err := r.node(side, layout{places: places, first: first, i: i}, spec, extra, want)
 		if err != nil {
 			return err
 		}
@@ -211,9 +214,9 @@ func (r *processRig) places(side string, count int, data string) ([]place, error
 	return places, nil
 }
 
-func (r *processRig) node(side string, at layout, spec Spec, extra, override map[string]any) (*processNode, error) {
+func (r *processRig) node(side string, at layout, spec Spec, extra map[string]any, want Side) (*processNode, error) {
 	p := at.places[at.i]
-	config, err := nodeConfig(at, extra, override)
+	config, err := nodeConfig(at, extra, want.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -228,15 +231,25 @@ func (r *processRig) node(side string, at layout, spec Spec, extra, override map
 	for name, v := range r.secrets.env(side) {
 		env = append(env, name+"="+v)
 	}
-	return &processNode{
-		side: side, rpc: p.rpc, mover: &mover{secret: r.secrets.cluster[side], at: r.rpcs(side)},
+	older := slices.Contains(want.Older, at.i+1)
+	program := spec.Binaries.Narad
+	if older {
+		if program, err = spec.Binaries.olderBuild(); err != nil {
+			return nil, err
+		}
+		env = append(env, olderEnv+"=1")
+	}
+	n := &processNode{
+		side: side, narad: spec.Binaries.Narad, rpc: p.rpc, mover: &mover{secret: r.secrets.cluster[side], at: r.rpcs(side)},
 		base: "http://" + p.api, web: r.web, password: r.secrets.admin, file: file,
-		config: func(over map[string]any) ([]byte, error) { return nodeConfig(at, extra, Merge(override, over)) },
+		config: func(over map[string]any) ([]byte, error) { return nodeConfig(at, extra, Merge(want.Config, over)) },
 		child: &child{
 			name: p.name, spawn: r.spawn, journal: r.journal, trouble: &r.troubles, env: env,
-			argv: []string{spec.Binaries.Narad, "serve", "--config", file}, log: filepath.Join(spec.Dir, "nodes", p.name+".log"),
+			argv: []string{program, "serve", "--config", file}, log: filepath.Join(spec.Dir, "nodes", p.name+".log"),
 		},
-	}, nil
+	}
+	n.older.Store(older)
+	return n, nil
 }
 
 func (r *processRig) Nodes(side string) []Node { return joined(r.nodes[side]) }

@@ -20,6 +20,8 @@ type processNode struct {
 	file       string // its configuration
 	config     func(over map[string]any) ([]byte, error)
 	spare      atomic.Bool // it has not joined yet
+	older      atomic.Bool // the next start poses as an older release
+	narad      string      // the binary of the present one
 	rpc        string
 	mover      *mover
 }
@@ -51,6 +53,19 @@ func (n *processNode) Join(ctx context.Context) error {
 		return fmt.Errorf("%w: %s is no spare, or not any more", ErrTrouble, n.Name())
 	}
 	return n.Start(ctx)
+}
+
+// Older is Upgradable.
+func (n *processNode) Older() bool { return n.older.Load() }
+
+// Upgrade is Upgradable.
+func (n *processNode) Upgrade(context.Context) error {
+	if n.Running() {
+		return fmt.Errorf("%w: %s runs: a release is changed between two runs", ErrTrouble, n.Name())
+	}
+	n.child.become(n.narad, olderEnv)
+	n.older.Store(false)
+	return nil
 }
 
 // Move is Mover.

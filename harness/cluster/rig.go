@@ -38,12 +38,12 @@ type Spec struct {
 type Side struct {
 	Nodes  int
 	Spares int            // nodes beside them that are not started and that no other knows (Joiner)
-	Older  []int          // numbers of nodes that pose as a release before remotes (Upgradable); in the simulation alone
+	Older  []int          // numbers of nodes that pose as a release before remotes (Upgradable)
 	Config map[string]any // overrides of the nodes' JSON config, nested
 }
 
-// Binaries are the static binaries of the project.
-type Binaries struct{ Narad, Chaos string }
+// Binaries are the static binaries of the project. Older is the build of narad that can pose as an older release; wanted by sides with such nodes.
+type Binaries struct{ Narad, Chaos, Older string }
 
 // Backend starts rigs.
 type Backend interface {

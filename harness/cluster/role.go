@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 
 	"narad.example/fakes"
 )
@@ -15,10 +16,11 @@ const (
 	RoleTap       = "tap"
 	RoleFake      = "fake"
 	RoleMesh      = "mesh"
+	RoleNode      = "node" // a node that may change its release
 )
 
 // Roles are all of them.
-var Roles = []string{RoleToxiproxy, RoleTap, RoleFake, RoleMesh}
+var Roles = []string{RoleToxiproxy, RoleTap, RoleFake, RoleMesh, RoleNode}
 
 // Ports inside the containers of a rig.
 const (
@@ -52,6 +54,28 @@ func RunRole(ctx context.Context, role string) error {
 		return fakes.RunTarget(ctx, c)
 	case RoleMesh:
 		return runMesh(ctx, os.Getenv(fakes.ConfigEnv))
+	case RoleNode:
+		return runNode()
 	}
 	return fmt.Errorf("role %q is none of %s", role, strings.Join(Roles, ", "))
+}
+
+// Where the image has both builds of the broker, and where a container says which of them it runs.
+const (
+	naradPath   = "/narad"
+	olderPath   = "/narad-chaos"
+	releasePath = "/release"
+)
+
+// runNode becomes the broker that the container's file names. A copy of that file is small, and a copy of a broker is not.
+func runNode() error {
+	path, err := os.ReadFile(releasePath)
+	if err != nil {
+		return fmt.Errorf("which release this node runs: %w", err)
+	}
+	argv := []string{string(path), "serve", "--config", configPath}
+	if err = syscall.Exec(argv[0], argv, os.Environ()); err != nil {
+		return fmt.Errorf("%s: %w", argv[0], err)
+	}
+	return nil
 }

@@ -76,8 +76,8 @@ func unsureTimes(s *ledger.Scenario) []period {
 	var out []period
 	for i := range s.Faults {
 		f := &s.Faults[i]
-		if strings.HasPrefix(f.On, "target-") || strings.HasPrefix(f.On, "source-") && (f.Kind == "stop" || f.Kind == "restart" || f.Kind == "upgrade") {
-			continue // a graceful stop of a source is one of the deaths
+		if strings.HasPrefix(f.On, "target-") || strings.HasPrefix(f.On, "source-") && (f.Kind == "stop" || f.Kind == "restart" || f.Kind == "transfer" || f.Kind == "upgrade") {
+			continue // a graceful stop of a source is one of the deaths; a lead that is handed over without one touches no link
 		}
 		from := f.Start - settle
 		if f.Kind == "bit_flip" {

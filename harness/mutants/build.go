@@ -53,15 +53,22 @@ func plant(ctx context.Context, root, dir string, m Mutant) (string, error) {
 	return path, os.WriteFile(path, body, 0o600)
 }
 
+// poser is the broker's build that can pose as an older release.
+const poser = "narad-chaos"
+
 // build makes the binaries of the mutant in dir: the harness's own, which holds the broker for sim, and for another backend the
 // broker's too. What the patch leaves alone comes from Go's build cache, which all mutants share.
 func build(ctx context.Context, root, dir, overlay, backend string) error {
 	binaries := map[string]string{"chaos": "./harness/cmd/chaos"}
 	if backend != "sim" {
-		binaries["narad"] = "./narad/cmd/narad"
+		binaries["narad"], binaries[poser] = "./narad/cmd/narad", "./narad/cmd/narad"
 	}
 	for name, pkg := range binaries {
-		out, err := command(ctx, root, "go", "build", "-overlay", overlay, "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), pkg)
+		args := []string{"build", "-overlay", overlay, "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, name)}
+		if name == poser {
+			args = append(args, "-tags", "chaos")
+		}
+		out, err := command(ctx, root, "go", append(args, pkg)...)
 		if err != nil {
 			return fmt.Errorf("building %s: %w: %s", name, err, out)
 		}

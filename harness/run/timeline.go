@@ -51,7 +51,7 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 	}
 	spec := faultSpec(f)
 	spec.Label, spec.Node = name, node
-	if f.Parts() {
+	if f.Parts() || f.Paces() {
 		if spec.Parted, err = p.parties(ctx, f); err != nil {
 			p.trouble("%s: %v", name, err)
 			return
@@ -65,7 +65,7 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 	}
 	p.activate(name, true)
 	defer p.activate(name, false)
-	ends := spec.Kind == faults.Kill || spec.Kind == faults.Stop || spec.Kind == faults.Restart || spec.Kind == faults.Upgraded
+	ends := spec.Kind == faults.Kill || spec.Kind == faults.Stop || spec.Kind == faults.Restart || spec.Kind == faults.Upgraded || p.stopsToTransfer(spec)
 	if f.Unaudited {
 		p.doom(node, true)
 		defer p.doom(node, false)
@@ -95,6 +95,16 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 		p.closeOpen(node)
 	}
 	p.record(line)
+}
+
+// stopsToTransfer tells whether the fault stops the leader, which hands its lead over only then.
+func (p *play) stopsToTransfer(s faults.Spec) bool {
+	if s.Kind != faults.Transferred {
+		return false
+	}
+	n, err := p.rig.Node(s.Node)
+	_, steps := n.(cluster.Stepper)
+	return err == nil && !steps
 }
 
 // doom marks a node that dies of its next remote write, and so could not answer it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"narad.example/harness/cluster"
@@ -40,9 +39,6 @@ func (p *play) whom(ctx context.Context, name string) (string, error) {
 	}
 }
 
-// leadsLine stands in the metrics of the node whose Raft leads.
-const leadsLine = "\nnarad_raft_state{state=\"leader\"} 1\n"
-
 // leaders are the nodes of a side that say that they lead: none while they elect, two while one that was parted has not noticed.
 func (p *play) leaders(ctx context.Context, side string) (names []string) {
 	for _, n := range p.rig.Nodes(side) {
@@ -50,9 +46,9 @@ func (p *play) leaders(ctx context.Context, side string) (names []string) {
 			continue
 		}
 		limited, cancel := context.WithTimeout(ctx, lookLimit)
-		page, err := n.Metrics(limited)
+		leads := cluster.Leads(limited, n)
 		cancel()
-		if err == nil && strings.Contains(page, leadsLine) {
+		if leads {
 			names = append(names, n.Name())
 		}
 	}

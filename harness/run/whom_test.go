@@ -27,7 +27,7 @@ func (c claimant) Side() string  { return cluster.Source }
 func (c claimant) Running() bool { return c.up }
 func (c claimant) Metrics(context.Context) (string, error) {
 	if c.leads.Load() {
-		return "# HELP\n" + leadsLine + "more 1\n", nil
+		return "# HELP\n\nnarad_raft_state{state=\"leader\"} 1\nmore 1\n", nil
 	}
 	return "# HELP\n\nnarad_raft_state{state=\"follower\"} 1\n", nil
 }

@@ -31,9 +31,6 @@ func (n *Node) Applied() uint64 { return n.meta.Applied() }
 // Cluster is the ID that the node knows of its cluster.
 func (n *Node) Cluster() string { return n.meta.Cluster() }
 
-// Term is Raft's.
-func (n *Node) Term() uint64 { return n.meta.Term() }
-
 // Snapshot compacts the metadata's log.
 func (n *Node) Snapshot() error { return n.meta.Snapshot() }
 
@@ -84,6 +81,3 @@ func LeaderAway(err error, reads bool) error { return leaderAway(err, reads) }
 func (n *Node) Admit(ctx context.Context, id, addr string) error {
 	return n.meta.AddServer(ctx, id, addr)
 }
-
-// StandDown gives the lead to another voter. Only on the leader.
-func (n *Node) StandDown(ctx context.Context) error { return n.meta.StepDown(ctx) }

@@ -196,6 +196,13 @@ func leaderAway(err error, reads bool) error {
 	return wire.Refuse(wire.Unavailable, "the outcome is unknown: the change may still be applied")
 }
 
+// StepDown hands the lead of the metadata to another voter while this node goes on. Without one, or on a node that does not lead, it is
+// meta.ErrNotLeader.
+func (n *Node) StepDown(ctx context.Context) error { return n.meta.StepDown(ctx) }
+
+// Term is Raft's, as far as this node knows it.
+func (n *Node) Term() uint64 { return n.meta.Term() }
+
 // handOver gives the lead to another voter, so that nobody has to notice first that the leader is gone. Where that fails they elect.
 func (n *Node) handOver(ctx context.Context) {
 	if n.plane.beats == nil || !n.meta.IsLeader() {

@@ -81,7 +81,7 @@ func (b *bubble) lead(all []*machine, wanted ...int) {
 	b.eventually("the lead is where it is wanted", func() bool {
 		for i, m := range all {
 			if v := m.member(m.name); v != nil && v.Leader && !slices.Contains(wanted, i) {
-				_ = m.node.StandDown(b.t.Context()) // it may have lost the lead by now
+				_ = m.node.StepDown(b.t.Context()) // it may have lost the lead by now
 				return false
 			}
 		}

@@ -24,7 +24,8 @@ type Options struct {
 	Seed    uint64           // of jitter; 0 is seeded by chance
 
 	// Older makes the node pose as a release before remotes, for simulations and tests of clusters of two releases: no entry type, node
-	// RPC or route of remotes, 100 messages a batch, no zstd, no parent_id, no X-Narad-If-Topic-Id. No setting of a node reaches it.
+	// RPC or route of remotes, 100 messages a batch, no zstd, no parent_id, no X-Narad-If-Topic-Id. No setting of a node reaches it, and of
+	// the builds of narad that of the tag chaos alone.
 	Older bool
 
 	// AtMoveStep, when not nil, is called at each step of a move to this node, before it goes on (move.Options.At).

@@ -21,7 +21,7 @@ func (b *bubble) former() (all []*machine, disk *vfs.Mem, raft string) {
 		all[0].create(fmt.Sprint("old", i))
 	}
 	for range 3 {
-		b.eventually("the lead goes on", func() bool { l := leader(all); return l != nil && l.node.StandDown(b.t.Context()) == nil })
+		b.eventually("the lead goes on", func() bool { l := leader(all); return l != nil && l.node.StepDown(b.t.Context()) == nil })
 		time.Sleep(2 * time.Second)
 	}
 	for _, m := range all {

@@ -20,6 +20,7 @@ type Network struct {
 	listeners map[netip.AddrPort]*listener
 	conns     map[*conn]end // each end of each connection
 	partings  []*parting
+	paces     []*pacing
 	nextPort  uint16
 	closed    bool
 	changed   changedName
@@ -216,6 +217,7 @@ func (h *Host) reach(at netip.AddrPort) net.Conn {
 	h.net.conns[mine] = end{at: h, far: l.host, port: at.Port(), dialled: true}
 	h.net.conns[theirs] = end{at: l.host, far: h, port: at.Port()}
 	h.net.settleOne(mine)
+	h.net.settleOne(theirs)
 	select {
 	case l.accepted <- &tracked{theirs, h.net}: // a listener that closes has left the book first and then drains
 		return &tracked{mine, h.net}

@@ -227,20 +227,40 @@ func (n *simNode) Resume(context.Context) error {
 
 // Running tells whether the node is there.
 func (n *simNode) Running() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.running != nil
+	return n.present() != nil
 }
 
 // Move begins to move a partition (cluster.Mover).
 func (n *simNode) Move(ctx context.Context, topic string, partition int, to string) error {
-	n.mu.Lock()
-	running := n.running
-	n.mu.Unlock()
+	running := n.present()
 	if running == nil {
 		return n.errState("does not run")
 	}
 	return running.Move(ctx, topic, partition, to)
+}
+
+// StepDown hands the lead over (cluster.Stepper).
+func (n *simNode) StepDown(ctx context.Context) error {
+	running := n.present()
+	if running == nil {
+		return n.errState("does not run")
+	}
+	return running.StepDown(ctx)
+}
+
+// Term is Raft's (cluster.Stepper).
+func (n *simNode) Term() uint64 {
+	if running := n.present(); running != nil {
+		return running.Term()
+	}
+	return 0
+}
+
+// present is the node while it runs, nil else.
+func (n *simNode) present() *node.Node {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.running
 }
 
 // Log is what the node has logged so far.

@@ -124,6 +124,7 @@ func (n *Network) settleOne(c *conn) {
 		out = out || p.holds(e.at, e.far, e.port)
 	}
 	c.hold(e.at.frozen || e.far.frozen, in, out)
+	c.pace(n.beatOf(e.at, e.far, e.port))
 }
 
 // passes returns nil when no cut meets a dial from h, at once or once it is mended; mu is held then, so that none begins before the
@@ -189,7 +190,11 @@ func (r *rig) Reach(ctx context.Context, from, to, carries string) (net.Conn, er
 	default:
 		return nil, fmt.Errorf("%w: %q is neither Raft nor node RPC", cluster.ErrTrouble, carries)
 	}
-	return r.net.Host(from).Dial(ctx, "tcp", at, nil)
+	c, err := r.net.Host(from).Dial(ctx, "tcp", at, nil)
+	if t, ok := c.(*tracked); ok {
+		t.own = true
+	}
+	return c, err
 }
 
 // Partings is how many cuts are in force (cluster.Parted).
@@ -206,6 +211,6 @@ func (n *Network) mend() {
 	for _, p := range n.partings {
 		p.over()
 	}
-	n.partings = nil
+	n.partings, n.paces = nil, nil
 	n.settle()
 }

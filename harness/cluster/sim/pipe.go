@@ -24,6 +24,7 @@ type half struct {
 	held     bool  // a silent cut: what is written does not arrive
 	rd, wd   deadline
 	tornDown bool // the reader's side is closed: writing is an error
+	late     late // what has not arrived yet
 }
 
 // deadline is a point in virtual time after which a wait ends.
@@ -85,14 +86,14 @@ func (h *half) read(p []byte) (int, error) {
 			}
 			h.cond.Broadcast()
 			return n, nil
-		case h.closed:
+		case h.closed && len(h.late.queue) == 0:
 			return 0, io.EOF
 		}
 		h.cond.Wait()
 	}
 }
 
-func (h *half) write(p []byte) (int, error) {
+func (h *half) write(p []byte, own bool) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := 0
@@ -109,12 +110,12 @@ func (h *half) write(p []byte) (int, error) {
 			return n, h.broken
 		case h.tornDown:
 			return n, syscall.EPIPE
-		case len(h.buf) >= pipeBytes:
+		case len(h.buf)+h.late.bytes >= pipeBytes:
 			h.cond.Wait()
 			continue
 		}
-		k := min(len(p), pipeBytes-len(h.buf))
-		h.buf = append(h.buf, p[:k]...)
+		k := min(len(p), pipeBytes-len(h.buf)-h.late.bytes)
+		h.say(p[:k], own)
 		p, n = p[k:], n+k
 		h.cond.Broadcast()
 	}
@@ -140,6 +141,7 @@ func (h *half) stopTimers(d *deadline) {
 type conn struct {
 	in, out       *half
 	local, remote net.Addr
+	own           bool // of the harness: it does not count
 }
 
 // pair makes a connection between two addresses.
@@ -149,14 +151,14 @@ func pair(a, b net.Addr) (*conn, *conn) {
 }
 
 func (c *conn) Read(p []byte) (int, error)  { return c.in.read(p) }
-func (c *conn) Write(p []byte) (int, error) { return c.out.write(p) }
+func (c *conn) Write(p []byte) (int, error) { return c.out.write(p, c.own) }
 func (c *conn) LocalAddr() net.Addr         { return c.local }
 func (c *conn) RemoteAddr() net.Addr        { return c.remote }
 
 // Close ends both directions as a close of a socket does: the peer reads what was written, then EOF.
 func (c *conn) Close() error {
-	c.in.change(func() { c.in.tornDown = true; c.in.stopTimers(&c.in.rd) })
-	c.out.change(func() { c.out.closed = true; c.out.stopTimers(&c.out.wd) })
+	c.in.change(func() { c.in.tornDown = true; c.in.lose(); c.in.stopTimers(&c.in.rd) })
+	c.out.change(func() { c.out.end(); c.out.closed = true; c.out.stopTimers(&c.out.wd) })
 	return nil
 }
 
@@ -168,6 +170,7 @@ func (c *conn) Reset() {
 				h.broken = syscall.ECONNRESET
 			}
 			h.buf = nil
+			h.lose()
 		})
 	}
 }

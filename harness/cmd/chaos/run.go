@@ -209,7 +209,7 @@ func choose(ctx context.Context, out io.Writer, name string) (cluster.Backend, e
 	return nil, exit{run.ExitInvalid, fmt.Sprintf("backend %q; allowed: auto, container, process, sim", name)}
 }
 
-// binaries are this one and narad, which lies beside it unless it is named.
+// binaries are this one and narad, which lies beside it unless it is named, with its chaos build.
 func binaries(narad string) (cluster.Binaries, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -221,5 +221,5 @@ func binaries(narad string) (cluster.Binaries, error) {
 	if narad, err = filepath.Abs(narad); err != nil {
 		return cluster.Binaries{}, fmt.Errorf("the narad binary: %w", err)
 	}
-	return cluster.Binaries{Narad: narad, Chaos: self}, nil
+	return cluster.Binaries{Narad: narad, Chaos: self, Older: filepath.Join(filepath.Dir(narad), "narad-chaos")}, nil
 }

@@ -91,7 +91,7 @@ func devCommand() *cobra.Command {
 // serve runs a node until ctx ends, then stops it gracefully.
 func serve(ctx context.Context, c config.Config, secrets config.Secrets, out io.Writer) error {
 	n, err := node.Start(ctx, node.Options{
-		Config: c, Secrets: secrets, Network: node.OSNetwork{}, FS: vfs.OS(), Logger: logger(c.Log, out),
+		Config: c, Secrets: secrets, Network: node.OSNetwork{}, FS: vfs.OS(), Logger: logger(c.Log, out), Older: older(),
 	})
 	if err != nil {
 		return err

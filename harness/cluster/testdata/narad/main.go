@@ -65,6 +65,13 @@ func run(args []string) error {
 		fmt.Fprintf(w, "standin_starts %d\n", info.Size())
 		c.Cluster.ask(w)
 	})
+	http.HandleFunc("GET /v1/remotes", func(w http.ResponseWriter, r *http.Request) {
+		if os.Getenv("NARAD_CHAOS_OLDER") != "" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, `{"remotes":[]}`)
+	})
 	if len(c.Cluster.Peers) > 0 {
 		if err = c.Cluster.serve(); err != nil {
 			return err

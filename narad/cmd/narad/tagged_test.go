@@ -1,0 +1,5 @@
+//go:build !chaos
+
+package main
+
+const tagged = false // by chaos
