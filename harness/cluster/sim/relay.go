@@ -12,7 +12,7 @@ import (
 // proofs first. Those are bound to the two sessions, so neither end may take the other's.
 func (m *muted) relay(c net.Conn, at netip.AddrPort) {
 	defer func() { _ = c.Close() }()
-	back := m.behind(c, at)
+	back := m.behind(at)
 	if back == nil {
 		return
 	}
@@ -30,7 +30,7 @@ func (m *muted) relay(c net.Conn, at netip.AddrPort) {
 }
 
 // behind connects to who listened there, which no dialer finds any more.
-func (m *muted) behind(c net.Conn, at netip.AddrPort) net.Conn {
+func (m *muted) behind(at netip.AddrPort) net.Conn {
 	m.net.mu.Lock()
 	was := m.stood[at]
 	var back, theirs *conn
