@@ -51,9 +51,10 @@ type RunnerOptions struct {
 
 // Runner runs the cursors of one node (CUR-02).
 type Runner struct {
-	o    RunnerOptions
-	pool sync.Pool     // of *partition.Slab
-	poke chan struct{} // a hold ended
+	o     RunnerOptions
+	began time.Time     // the beat of cursors that keep up counts from here
+	pool  sync.Pool     // of *partition.Slab
+	poke  chan struct{} // a hold ended
 
 	mu      sync.Mutex // guards the rest
 	entries map[place]*entry
@@ -94,7 +95,7 @@ func NewRunner(o RunnerOptions) *Runner {
 		o.Linger = 25 * time.Millisecond
 	}
 	return &Runner{
-		o: o, pool: sync.Pool{New: func() any { return new(partition.Slab) }}, poke: make(chan struct{}, 1),
+		o: o, began: time.Now(), pool: sync.Pool{New: func() any { return new(partition.Slab) }}, poke: make(chan struct{}, 1),
 		entries: map[place]*entry{}, ending: map[place]chan struct{}{}, held: map[holding]bool{},
 	}
 }
