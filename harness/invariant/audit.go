@@ -1,13 +1,11 @@
 package invariant
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"narad.example/harness/ledger"
-	"narad.example/narad/wire"
 )
 
 // audit is HAR-08 with DEC-36: each answered admin request has exactly one ingress line; each committed change of the remote plane one leader
@@ -113,18 +111,13 @@ func auditOf(f *finding, o *ledger.Operation, ingress, leader []ledger.AuditLine
 
 // reencrypted wants a leader line for each remote that the answer names, and none for another.
 func reencrypted(f *finding, o *ledger.Operation, what string, leader []ledger.AuditLine) {
-	var done wire.Reencrypted
-	if err := json.Unmarshal([]byte(o.Text), &done); err != nil {
-		f.lack("%s: its answer: %v", what, err)
-		return
-	}
-	for _, name := range done.Reencrypted {
+	for _, name := range o.Changed {
 		if first, replayed := committed(o, name, leader); first > 1 || first+replayed == 0 {
 			f.breaks(o.RequestID, "%s has %d committed leader lines of %s and %d replayed ones", what, first, name, replayed)
 		}
 	}
 	for _, line := range leader {
-		if line.Outcome == "committed" && !slices.Contains(done.Reencrypted, line.Target) {
+		if line.Outcome == "committed" && !slices.Contains(o.Changed, line.Target) {
 			f.breaks(o.RequestID, "%s left %s as it was, and has a committed leader line of it", what, line.Target)
 		}
 	}

@@ -26,13 +26,14 @@ type reply struct {
 
 // request is one admin request with what the ledger remembers of it.
 type request struct {
-	do     func(ctx context.Context, c *client.Client) error
-	ok     int    // the status of its success
-	action string // the audit event (api.md), "" when the request has none
-	target string // what it is about
-	expect int    // of a scenario's step
-	says   string // of a scenario's step
-	answer any    // where do puts the body of a success that the ledger keeps, nil for none
+	do      func(ctx context.Context, c *client.Client) error
+	ok      int                     // the status of its success
+	action  string                  // the audit event (api.md), "" when the request has none
+	target  string                  // what it is about
+	expect  int                     // of a scenario's step
+	says    string                  // of a scenario's step
+	answer  any                     // where do puts the body of a success that the ledger keeps, nil for none
+	changed func() (names []string) // of an answer that names several things that it changed, else nil
 }
 
 // answerOf reads what a client's method returned; ok is the status that stands for no error.
@@ -61,6 +62,9 @@ func (p *play) admin(ctx context.Context, n cluster.Node, r request) reply {
 	out := answerOf(r.do(client.WithRequestID(ctx, id), n.Client()), r.ok)
 	if out.Status == r.ok && r.answer != nil {
 		out.Text = answerText(r.answer)
+	}
+	if out.Status == r.ok && r.changed != nil {
+		op.Changed = r.changed()
 	}
 	op.Done, op.Status, op.Problem, op.Text = p.now(), out.Status, out.Problem, out.Text
 	switch {

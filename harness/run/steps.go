@@ -54,15 +54,7 @@ func (p *play) step(ctx context.Context, st scenarios.Step) {
 	}
 	switch st.Action {
 	case "attach":
-		var stub wire.Attached
-		r := attachRequest(l, &stub)
-		r.expect, r.says = st.Expect, st.Says
-		began := p.now()
-		if a := p.admin(ctx, source, r); a.Status == r.ok {
-			if err := p.attached(ctx, l, stub.Topic, began); err != nil {
-				p.trouble("attach of %s: %v", l.Child, err)
-			}
-		}
+		p.attach(ctx, source, l, st)
 	case "detach":
 		p.detach(ctx, source, l, st)
 	case "pause", "resume":
@@ -76,10 +68,7 @@ func (p *play) step(ctx context.Context, st scenarios.Step) {
 	case "set_limits":
 		p.setLimits(ctx, source, st)
 	case "delete_remote":
-		p.admin(ctx, source, request{
-			ok: http.StatusNoContent, action: "remote.delete", target: st.Remote, expect: st.Expect,
-			do: func(ctx context.Context, c *client.Client) error { return c.Remotes().Delete(ctx, st.Remote, st.Force) },
-		})
+		p.deleteRemote(ctx, source, st)
 	case "create_remote":
 		r := p.remoteRequest(st.Remote, p.account(st.Remote))
 		r.expect, r.says = st.Expect, st.Says
@@ -109,6 +98,25 @@ func (p *play) step(ctx context.Context, st scenarios.Step) {
 	case "target_grant":
 		p.targetGrant(ctx, st)
 	}
+}
+
+func (p *play) attach(ctx context.Context, source cluster.Node, l scenarios.Link, st scenarios.Step) {
+	var stub wire.Attached
+	r := attachRequest(l, &stub)
+	r.expect, r.says = st.Expect, st.Says
+	began := p.now()
+	if a := p.admin(ctx, source, r); a.Status == r.ok {
+		if err := p.attached(ctx, l, stub.Topic, began); err != nil {
+			p.trouble("attach of %s: %v", l.Child, err)
+		}
+	}
+}
+
+func (p *play) deleteRemote(ctx context.Context, source cluster.Node, st scenarios.Step) {
+	p.admin(ctx, source, request{
+		ok: http.StatusNoContent, action: "remote.delete", target: st.Remote, expect: st.Expect,
+		do: func(ctx context.Context, c *client.Client) error { return c.Remotes().Delete(ctx, st.Remote, st.Force) },
+	})
 }
 
 func (p *play) detach(ctx context.Context, source cluster.Node, l scenarios.Link, st scenarios.Step) {

@@ -35,7 +35,7 @@ func (p *play) test(ctx context.Context, source cluster.Node, l scenarios.Link, 
 func (p *play) reencrypt(ctx context.Context, source cluster.Node, st scenarios.Step) {
 	var done wire.Reencrypted
 	a := p.admin(ctx, source, request{
-		ok: http.StatusOK, action: "remote.reencrypt", expect: st.Expect, answer: &done,
+		ok: http.StatusOK, action: "remote.reencrypt", expect: st.Expect, answer: &done, changed: func() []string { return done.Reencrypted },
 		do: func(ctx context.Context, c *client.Client) (err error) {
 			done, err = c.Remotes().Reencrypt(ctx)
 			return err
