@@ -122,7 +122,7 @@ func TestAConnectionWithoutAHello(t *testing.T) {
 		g := &greeter{node: "one", log: slog.New(slog.DiscardHandler), strangers: func(err error) { strange = append(strange, err) }}
 		got, err := dialled(t, g, []byte{1, 2, 3})
 		require.NoError(t, err)
-		require.Equal(t, []byte{1}, got, "the rest follows")
+		require.Equal(t, []byte{1, 2, 3}, got)
 		for _, bad := range []string{"NRDX\x00\x02{}", "NRD\x01\x00\x02{}", "NRD\x01\xff\xff", "NRD\x01\x00\x09{\"node\":7"} {
 			_, err = dialled(t, g, []byte(bad))
 			require.ErrorIs(t, err, io.EOF, hex.EncodeToString([]byte(bad)))
@@ -141,4 +141,26 @@ func TestAConnectionWithoutAHello(t *testing.T) {
 		require.Len(t, strange, 1)
 		require.ErrorIs(t, strange[0], errNoHello)
 	})
+}
+
+// A refused connection ends in order, whatever was said on it: what nobody read would make a reset of its end.
+//
+// covers: BRK-07
+func TestARefusedConnectionEndsInOrder(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	c, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	_, err = c.Write([]byte("somebody's words"))
+	require.NoError(t, err)
+	far, err := l.Accept()
+	require.NoError(t, err)
+	g := &greeter{node: "one", cluster: "a", log: slog.New(slog.DiscardHandler)}
+	_, err = (&incoming{Conn: far, by: g}).Read(make([]byte, 16))
+	require.ErrorIs(t, err, io.EOF)
+	require.NoError(t, far.Close())
+	_, err = io.ReadAll(c)
+	require.NoError(t, err)
 }

@@ -232,15 +232,18 @@ func (c *incoming) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// open answers a hello; of a dialer that knows none it returns the byte that was read.
+// open answers a hello, and returns what was read behind it; of a dialer that knows none, all that was read. It reads what is there at once,
+// since a connection that is closed over bytes that nobody read ends in a reset.
 func (c *incoming) open() ([]byte, error) {
-	var first [1]byte
-	if _, err := io.ReadFull(c.Conn, first[:]); err != nil {
+	first := make([]byte, maxHello)
+	n, err := io.ReadAtLeast(c.Conn, first, 1)
+	if err != nil {
 		return nil, err
 	}
+	first = first[:n]
 	if first[0] != opening[0] {
 		if c.by.known() == "" {
-			return first[:], nil
+			return first, nil
 		}
 		err := fmt.Errorf("%w: %s is of a release that the cluster has left behind: upgrade it", errNoHello, c.RemoteAddr())
 		c.by.refuse(err)
@@ -249,7 +252,8 @@ func (c *incoming) open() ([]byte, error) {
 	if err := c.SetDeadline(time.Now().Add(greetTimeout)); err != nil {
 		return nil, err
 	}
-	h, err := readHello(io.MultiReader(bytes.NewReader(first[:]), c.Conn))
+	read := bytes.NewReader(first)
+	h, err := readHello(io.MultiReader(read, c.Conn))
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +266,7 @@ func (c *incoming) open() ([]byte, error) {
 		c.by.refuse(err)
 		return nil, err
 	}
-	return nil, c.SetDeadline(time.Time{})
+	return first[n-read.Len():], c.SetDeadline(time.Time{})
 }
 
 func (h *hello) write(w io.Writer) error {
