@@ -245,11 +245,11 @@ func (c *incoming) open() ([]byte, error) {
 		if c.by.known() == "" {
 			return first, nil
 		}
-		err := fmt.Errorf("%w: %s is of a release that the cluster has left behind: upgrade it", errNoHello, c.RemoteAddr())
+		err = fmt.Errorf("%w: %s is of a release that the cluster has left behind: upgrade it", errNoHello, c.RemoteAddr())
 		c.by.refuse(err)
 		return nil, err
 	}
-	if err := c.SetDeadline(time.Now().Add(greetTimeout)); err != nil {
+	if err = c.SetDeadline(time.Now().Add(greetTimeout)); err != nil {
 		return nil, err
 	}
 	read := bytes.NewReader(first)
