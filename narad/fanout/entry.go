@@ -140,7 +140,7 @@ func (r *Runner) open(e *entry, log *slog.Logger) (*cursor, error) {
 	}
 	if link := s.child.Remote; link != nil {
 		src.lanes = max(1, link.Lanes)
-		src.bounds = bounds{records: src.lanes * laneRecords, bytes: src.lanes * laneBytes, apart: r.o.Linger, beat: r.began}
+		src.bounds = bounds{records: src.lanes * laneRecords, bytes: src.lanes * laneBytes, apart: r.o.Linger}
 	}
 	file, kept, verdict, err := openPosition(r.o.FS, fileName(r.o.Store.Dir(s.parent.ID, s.partition), s.child.Name))
 	if err != nil {

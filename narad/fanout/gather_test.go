@@ -45,37 +45,3 @@ func TestALinkThatKeepsUpGathers(t *testing.T) {
 		require.Zero(t, time.Since(began))
 	})
 }
-
-// TestLinksThatKeepUpSendTogether: cursors whose first records came at different moments take what follows at the same ones, a linger apart.
-//
-// covers: SND-03
-func TestLinksThatKeepUpSendTogether(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		g := newRig(t, orders(3), link(1))
-		g.start()
-		defer g.end()
-		time.Sleep(time.Minute + 7*time.Millisecond)
-		for ms := range 200 {
-			for p := range min(3, ms/9+1) { // 9 ms after each other
-				g.commit(orders(3), p, 1)
-			}
-			time.Sleep(time.Millisecond)
-		}
-		synctest.Wait()
-		together := map[time.Time]int{}
-		took := map[int][]time.Time{}
-		for _, s := range g.target.shipments() {
-			together[s.at]++
-			took[s.partition] = append(took[s.partition], s.at)
-		}
-		for p, at := range took {
-			require.Greater(t, len(at), 6, "partition %d", p)
-			for i, began := range at[2:] { // the first went at once, the second joins the others
-				require.Equal(t, 3, together[began], "partition %d, slab %d", p, i+2)
-				require.Equal(t, linger, began.Sub(at[i+1]), "partition %d, slab %d", p, i+2)
-			}
-			joins := at[1].Sub(at[0])
-			require.True(t, linger/2 < joins && joins <= linger*3/2, joins)
-		}
-	})
-}

@@ -51,10 +51,9 @@ type RunnerOptions struct {
 
 // Runner runs the cursors of one node (CUR-02).
 type Runner struct {
-	o     RunnerOptions
-	began time.Time     // the beat of cursors that keep up counts from here
-	pool  sync.Pool     // of *partition.Slab
-	poke  chan struct{} // a hold ended
+	o    RunnerOptions
+	pool sync.Pool     // of *partition.Slab
+	poke chan struct{} // a hold ended
 
 	mu      sync.Mutex // guards the rest
 	entries map[place]*entry
@@ -95,7 +94,7 @@ func NewRunner(o RunnerOptions) *Runner {
 		o.Linger = 25 * time.Millisecond
 	}
 	return &Runner{
-		o: o, began: time.Now(), pool: sync.Pool{New: func() any { return new(partition.Slab) }}, poke: make(chan struct{}, 1),
+		o: o, pool: sync.Pool{New: func() any { return new(partition.Slab) }}, poke: make(chan struct{}, 1),
 		entries: map[place]*entry{}, ending: map[place]chan struct{}{}, held: map[holding]bool{},
 	}
 }

@@ -28,18 +28,6 @@ type bounds struct {
 	// apart is how long after the slab before it a slab of a remote child that keeps up is taken, so that a steady trickle does not cost a request
 	// and two syncs a record. The first record after a pause goes at once, and a backlog waits for nothing. 0 for a local child.
 	apart time.Duration
-	// beat is where the node counts such times from. Cursors that keep up take their slabs at the same moments, so that what they send arrives
-	// together, and the target's log of arrivals and its partitions sync once for all of it, as the disk here does for their positions.
-	beat time.Time
-}
-
-// next is when the slab after one that was taken at last is taken: at the first beat that is more than half of apart later.
-func (b *bounds) next(last time.Time) time.Time {
-	if last.IsZero() {
-		return last
-	}
-	since := last.Sub(b.beat) + b.apart/2
-	return b.beat.Add(since - since%b.apart + b.apart)
 }
 
 // source reads the parent partition for one cursor: slabs, read ahead, the delay gate.
@@ -190,7 +178,7 @@ func (s *source) await(ctx context.Context, from int64, interrupt <-chan error) 
 		}
 	}
 	if s.bounds.apart > 0 && s.delay == 0 && !s.behind {
-		if err := s.fill(ctx, from, s.bounds.next(s.began), interrupt); err != nil {
+		if err := s.fill(ctx, from, s.began.Add(s.bounds.apart), interrupt); err != nil {
 			return err
 		}
 	}
