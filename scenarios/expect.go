@@ -51,9 +51,9 @@ var Shown = map[string]string{
 	"success_seconds_ago": "number", "next_offset": "number", "partitions": "number",
 }
 
-// Answered are the members of the answers that a step can ask for, with the words that each may be; class is any check class of
+// answers are the members of the answers that a step can ask for, with the words that each may be; class is any check class of
 // api.md, or none.
-var Answered = map[string]map[string][]string{
+var answers = map[string]map[string][]string{
 	"test":      {"result": {wire.CheckPass, wire.CheckFail}, "class": {}},
 	"reencrypt": {"password": {Resealed, AlreadyCurrent, wire.KeyUnknown, wire.OpenFailed}},
 }
@@ -65,7 +65,7 @@ const (
 )
 
 func (c *checker) answered(s *Step, path string) {
-	members := Answered[s.Action]
+	members := answers[s.Action]
 	for _, member := range slices.Sorted(maps.Keys(s.Shows)) {
 		at := path + ".shows." + member
 		words, known := members[member]

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -141,7 +140,7 @@ func (m *Membership) Cancel(ctx context.Context, id string) error {
 }
 
 // Forget takes a server out of Raft that has no member record: one that was let in and never came. Refused: NotFound, Invalid for the leader
-// itself, Conflict while it has a record or partitions or the other voters would be no healthy majority.
+// itself, Conflict while it has a record or partitions or the other voters would be no healthy majority. meta.ErrNotLeader when this node lost the lead.
 func (m *Membership) Forget(ctx context.Context, id string) (wire.Forgotten, error) {
 	servers := m.Meta.Servers()
 	f := wire.Forgotten{ID: id, Voter: votes(servers, id)}
@@ -159,9 +158,5 @@ func (m *Membership) Forget(ctx context.Context, id string) (wire.Forgotten, err
 	case !majority(servers, id, m.Dead):
 		return f, wire.Refuse(wire.Conflict, "too few of the other voters are alive; without node %s nothing could be written", id)
 	}
-	err := m.Meta.RemoveServer(ctx, id)
-	if errors.Is(err, meta.ErrNotLeader) {
-		err = wire.Refuse(wire.Unavailable, "no leader; try again").After(time.Second)
-	}
-	return f, err
+	return f, m.Meta.RemoveServer(ctx, id)
 }

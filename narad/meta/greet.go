@@ -177,8 +177,9 @@ var errNoHello = errors.New("meta: no hello of a node")
 // greet is the dialer's part.
 func (g *greeter) greet(c net.Conn, at string, timeout time.Duration) error {
 	h := hello{Cluster: g.known(), Node: g.node}
-	if i := slices.IndexFunc(g.configuration(), func(s Server) bool { return s.Addr == at }); i >= 0 {
-		h.To = g.configuration()[i].ID
+	servers := g.configuration()
+	if i := slices.IndexFunc(servers, func(s Server) bool { return s.Addr == at }); i >= 0 {
+		h.To = servers[i].ID
 	}
 	if err := c.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return fmt.Errorf("greet %s: %w", at, err)

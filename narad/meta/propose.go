@@ -48,16 +48,27 @@ func (s *Store) Propose(ctx context.Context, e Entry) (uint64, error) {
 	if err != nil {
 		return 0, wire.Refuse(wire.Internal, "the change does not encode")
 	}
+	var index uint64
+	err = s.WithLeader(ctx, func() (err error) {
+		index, err = s.proposeOnce(ctx, data)
+		return err
+	})
+	return index, problem(err)
+}
+
+// WithLeader calls do, again while it returns ErrNotLeader, which says that it met no leader and changed nothing, for the few seconds that a
+// write waits for one. Then the error is Unavailable with "no leader", else do's own.
+func (s *Store) WithLeader(ctx context.Context, do func() error) error {
 	patience := time.NewTimer(s.leaderWait)
 	defer patience.Stop()
 	for {
 		changed, moved := s.Changed(), s.LeaderMoved()
-		index, err := s.proposeOnce(ctx, data)
+		err := do()
 		if !errors.Is(err, ErrNotLeader) {
-			return index, problem(err)
+			return err
 		}
 		if s.fsm.err() != nil {
-			return 0, stopped()
+			return stopped()
 		}
 		again := time.NewTimer(askAgain)
 		select {
@@ -73,7 +84,7 @@ func (s *Store) Propose(ctx context.Context, e Entry) (uint64, error) {
 		}
 		again.Stop()
 		if !errors.Is(err, ErrNotLeader) {
-			return 0, err
+			return err
 		}
 	}
 }

@@ -108,7 +108,7 @@ func start(o Options, bolt *raftboltdb.BoltStore) (*Store, error) {
 		if err = remember(bolt, keyNode, o.NodeID); err != nil {
 			return nil, err
 		}
-		s.fsm.keep = func(cluster string) { s.keep(cluster) }
+		s.fsm.keep = s.keep
 	}
 	conf, err := configure(o, s.fsm, bolt, snaps)
 	if err != nil {

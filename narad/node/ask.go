@@ -85,11 +85,8 @@ func answers[Q, A any](n *Node, do func(ctx context.Context, q Q) (A, error)) pe
 	}
 }
 
-// noLeaderText travels between releases and stands in api.md.
-const noLeaderText = "no leader; try again"
-
 func noLeader() error {
-	return wire.Refuse(wire.Unavailable, noLeaderText).After(time.Second)
+	return wire.Refuse(wire.Unavailable, "no leader; try again").After(time.Second)
 }
 
 func starting() error {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"narad.example/narad/client"
+	"narad.example/narad/meta"
 	"narad.example/narad/node"
 	"narad.example/narad/peer"
 	"narad.example/narad/wire"
@@ -293,12 +294,11 @@ func TestADecommissionWaitsForAnElection(t *testing.T) {
 func TestWhatIsHeardOfALeaderThatDidNotAnswer(t *testing.T) {
 	refusal, silence := wire.Refuse(wire.Conflict, "no"), errors.New("silence")
 	require.Equal(t, refusal, node.LeaderAway(refusal, false))
-	for _, sent := range []bool{false, true} {
-		err, reads := fmt.Errorf("%w: %w", peer.ErrUnreachable, silence), false
-		if sent {
-			err, reads = silence, true
-		}
-		require.ErrorContains(t, node.LeaderAway(err, reads), "the leader cannot be reached")
+	unsent := fmt.Errorf("%w: %w", peer.ErrUnreachable, silence)
+	require.ErrorIs(t, node.LeaderAway(unsent, false), meta.ErrNotLeader, "a change is put to the next leader")
+	for _, err := range []error{unsent, silence} {
+		require.ErrorContains(t, node.LeaderAway(err, true), "the leader cannot be reached")
 	}
+	require.ErrorContains(t, node.LeaderAway(peer.ErrUnknownOp, false), "the leader cannot be reached")
 	require.ErrorContains(t, node.LeaderAway(silence, false), "the change may still be applied")
 }

@@ -20,13 +20,6 @@ const (
 // membershipWait is for a leader that looks at the members or proposes a step of a decommission.
 const membershipWait = 5 * time.Second
 
-// leaderWait is how long a change of the members waits for a leader, as every other write of the metadata does; leaderAgain is between two
-// tries at one that turned out to be none.
-const (
-	leaderWait  = 3 * time.Second
-	leaderAgain = 100 * time.Millisecond
-)
-
 // handOverWait is for another voter to take the lead, which takes it an election without a rival.
 const handOverWait = 2 * time.Second
 
@@ -50,6 +43,7 @@ type membershipAnswer struct {
 	Members   *wire.Members      `json:"members,omitempty"`
 	Plan      *wire.Decommission `json:"plan,omitempty"`
 	Forgotten *wire.Forgotten    `json:"forgotten,omitempty"`
+	NotLeader bool               `json:"not_leader,omitempty"` // the node that was asked does not lead; nothing was done
 }
 
 // openMembership builds what administers the members.
@@ -68,7 +62,7 @@ func (n *Node) openMembership() {
 // serveMembership answers on the leader.
 func (n *Node) serveMembership(ctx context.Context, q membershipAsk) (a membershipAnswer, err error) {
 	if !n.meta.IsLeader() {
-		return a, noLeader()
+		return membershipAnswer{NotLeader: true}, nil
 	}
 	switch q.What {
 	case askMembers:
@@ -89,6 +83,9 @@ func (n *Node) serveMembership(ctx context.Context, q membershipAsk) (a membersh
 	default:
 		err = wire.Refuse(wire.Precondition, "this node cannot read the call; bring all members to one release")
 	}
+	if errors.Is(err, meta.ErrNotLeader) {
+		return membershipAnswer{NotLeader: true}, nil
+	}
 	return a, err
 }
 
@@ -97,49 +94,38 @@ type members struct{ n *Node }
 
 func (q *membershipAsk) reads() bool { return q.What == askMembers || q.What == askPlan }
 
-// ask asks the leader. A change waits for one while none leads: what met no leader changed nothing and is asked again.
-func (m members) ask(ctx context.Context, q membershipAsk) (membershipAnswer, error) {
-	patience := time.NewTimer(leaderWait)
-	defer patience.Stop()
-	for {
-		moved := m.n.meta.LeaderMoved()
-		a, err := m.askOnce(ctx, q)
-		if err == nil || q.reads() || !metNoLeader(err) {
-			return a, err
+// ask asks the leader. A change waits for one while none leads, as every write of the metadata does.
+func (m members) ask(ctx context.Context, q membershipAsk) (a membershipAnswer, err error) {
+	if q.reads() {
+		if a, err = m.askOnce(ctx, q); errors.Is(err, meta.ErrNotLeader) {
+			err = noLeader()
 		}
-		again := time.NewTimer(leaderAgain)
-		select {
-		case <-moved:
-		case <-again.C:
-		case <-patience.C:
-			again.Stop()
-			return a, err
-		case <-ctx.Done():
-			again.Stop()
-			return a, err
-		}
-		again.Stop()
+		return a, err
 	}
+	err = m.n.meta.WithLeader(ctx, func() (err error) {
+		a, err = m.askOnce(ctx, q)
+		return err
+	})
+	return a, err
 }
 
-// metNoLeader tells whether a refusal says that nobody led where it was asked, or that the leader was not reached.
-func metNoLeader(err error) bool {
-	var p *wire.Problem
-	return errors.As(err, &p) && p.Kind == wire.Unavailable && (p.Text == noLeaderText || p.Text == leaderAwayText)
-}
-
+// askOnce asks the leader of this moment. Its error is meta.ErrNotLeader where nobody led, or the leader of a change was not reached.
 func (m members) askOnce(ctx context.Context, q membershipAsk) (a membershipAnswer, err error) {
 	id, _, ok := m.n.meta.Leader()
 	switch {
 	case id == m.n.id:
-		return m.n.serveMembership(ctx, q)
+		a, err = m.n.serveMembership(ctx, q)
 	case !ok:
-		return a, noLeader()
+		return a, meta.ErrNotLeader
+	default:
+		if err = m.n.ask(ctx, id, opMembership, q, &a, membershipWait); err != nil {
+			err = leaderAway(err, q.reads())
+		}
 	}
-	if err = m.n.ask(ctx, id, opMembership, q, &a, membershipWait); err != nil {
-		return a, leaderAway(err, q.reads())
+	if err == nil && a.NotLeader {
+		err = meta.ErrNotLeader
 	}
-	return a, nil
+	return a, err
 }
 
 // Members asks the leader; without one it shows what this node knows, and no ages.
@@ -182,16 +168,16 @@ func (m members) Forget(ctx context.Context, id string) (wire.Forgotten, error) 
 	return *a.Forgotten, nil
 }
 
-const leaderAwayText = "the leader cannot be reached; try again"
-
-// leaderAway is what a client may know of a call to the leader that failed.
+// leaderAway is what may be known of a call to the leader that failed: meta.ErrNotLeader for a change that it never heard of.
 func leaderAway(err error, reads bool) error {
 	var p *wire.Problem
 	switch {
 	case errors.As(err, &p):
 		return p
-	case reads || errors.Is(err, peer.ErrUnreachable) || errors.Is(err, peer.ErrUnknownOp):
-		return wire.Refuse(wire.Unavailable, leaderAwayText).After(time.Second)
+	case reads, errors.Is(err, peer.ErrUnknownOp):
+		return wire.Refuse(wire.Unavailable, "the leader cannot be reached; try again").After(time.Second)
+	case errors.Is(err, peer.ErrUnreachable):
+		return meta.ErrNotLeader
 	}
 	return wire.Refuse(wire.Unavailable, "the outcome is unknown: the change may still be applied")
 }

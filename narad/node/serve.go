@@ -15,6 +15,7 @@ import (
 	"narad.example/narad/api"
 	"narad.example/narad/audit"
 	"narad.example/narad/cluster"
+	"narad.example/narad/meta"
 )
 
 // contactWithin is how old the last word of a leader may be on a ready node (api.md: Probes).
@@ -121,7 +122,8 @@ type status struct {
 	strangers
 
 	stopping, loggedIn atomic.Bool
-	current            atomic.Bool // the replica has held everything that was committed before the start
+	opened             atomic.Pointer[meta.Store] // nil before the metadata is open
+	current            atomic.Bool                // the replica has held everything that was committed before the start
 }
 
 func (s *status) stop()  { s.stopping.Store(true) }

@@ -4,20 +4,17 @@ import (
 	"context"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"narad.example/narad/cluster"
 	"narad.example/narad/meta"
 )
 
-// strangers keeps why the last Raft connection was refused, for the probe of a node that hears no leader, and whose this node is.
+// strangers keeps why the last Raft connection was refused, for the probe of a node that hears no leader.
 type strangers struct {
 	mu   sync.Mutex // guards the rest
 	last error
 	at   time.Time
-
-	opened atomic.Pointer[meta.Store] // nil before the metadata is open
 }
 
 // recently is how long a refusal explains that no leader is heard of.
