@@ -48,10 +48,10 @@ func (l *lane) exchange(s *shipment, m moment, p pass) {
 	if v.action == wire.LookUp {
 		v = l.lookUp(s, counted{c: c, client: m.view.Client}, v)
 	}
-	gateClosed := m.view.gate.done(p, &v)
+	shut, late := m.view.gate.done(p, &v)
 	l.way.landed()
 	l.count(&v, ch)
-	l.act(m, ch, &v, number, gateClosed)
+	l.act(m, ch, &v, number, standing{shut, late})
 }
 
 // checkToSend makes the probe's check and tells whether the chunk follows. A check that the remote refused as a whole or that
@@ -136,8 +136,14 @@ func (l *lane) count(v *verdict, ch chunk) {
 	}
 }
 
+// standing is how the gate stands once it was told an answer.
+type standing struct {
+	closed bool
+	late   bool // the answer came late, so that a closed gate may open soon after it
+}
+
 // act does what the answer's row says.
-func (l *lane) act(m moment, ch chunk, v *verdict, number int64, gateClosed bool) {
+func (l *lane) act(m moment, ch chunk, v *verdict, number int64, gate standing) {
 	l.resize(ch, v)
 	if v.effect != aboutTransient && v.effect != aboutNothing {
 		l.backoff.reset()
@@ -159,7 +165,7 @@ func (l *lane) act(m moment, ch chunk, v *verdict, number int64, gateClosed bool
 		l.mark.Store(ch.last)
 		l.queue.accepted(ch)
 		l.stuck = time.Time{}
-		l.c.board.accept(l.index, number, !gateClosed)
+		l.c.board.accept(l.index, number, !gate.closed)
 	case wire.Locate, wire.Split:
 		l.narrow(now, ch, v, told)
 	case wire.Halve:
@@ -176,7 +182,7 @@ func (l *lane) act(m moment, ch chunk, v *verdict, number int64, gateClosed bool
 	case wire.Stall:
 		l.c.stalled(now, v.state, v.status)
 	case wire.CloseGate, wire.Retry:
-		l.retry(v, told, gateClosed)
+		l.retry(v, told, gate)
 	default:
 		panic("sender: no way to do " + string(v.action)) // rules and this switch are one table
 	}
@@ -204,14 +210,15 @@ func (l *lane) block(now seen, told trouble) {
 	l.c.board.block(l.index, l.stuckOn, told)
 }
 
-// retry sends the same records again after a wait: the gate's when the failure closed it, else the lane's own (GAT-06).
-func (l *lane) retry(v *verdict, told trouble, gateClosed bool) {
+// retry sends the same records again after a wait: the gate's when the failure closed it, else the lane's own (GAT-06), which an answer that
+// came late starts too (DEC-26).
+func (l *lane) retry(v *verdict, told trouble, gate standing) {
 	if v.row == target.RowCut { // by us; or the client was closed because the remote changed
 		l.resumes = time.Now().Add(backoffFloor)
 		return
 	}
 	l.c.board.fail(l.index, told)
-	if !gateClosed {
+	if !gate.closed || gate.late {
 		l.resumes = time.Now().Add(l.backoff.next())
 	}
 }

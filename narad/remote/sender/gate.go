@@ -161,22 +161,22 @@ func (g *gate) renew() {
 	g.news = make(chan struct{})
 }
 
-// done is told the answer to a request. It returns whether the gate is closed now, so that its wait takes the place of the
-// lane's own.
-func (g *gate) done(p pass, v *verdict) (closed bool) {
+// done is told the answer to a request. It returns whether the gate is closed now, and whether the answer came late: to a request from
+// before the gate last opened or closed, whose wait is then no wait for that answer.
+func (g *gate) done(p pass, v *verdict) (closed, late bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	defer g.serve()
-	switch {
+	switch late = !p.probe && p.era != g.era; {
 	case p.probe:
 		g.probing = false
 		g.probed(v)
-	case p.era != g.era:
+	case late:
 		g.late(v)
 	default:
 		g.counted(v)
 	}
-	return !g.open
+	return !g.open, late
 }
 
 // refused is the answer to a check that did not pass the gate (DEC-48).

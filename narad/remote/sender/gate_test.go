@@ -147,11 +147,13 @@ func TestTheGateAgreesWithItsModel(t *testing.T) {
 					onWire = append(onWire[:i], onWire[i+1:]...)
 					v := answers[r.IntN(len(answers))]
 					was := m.open
-					m.answer(time.Now(), o.p.probe, !o.p.probe && o.era != era, &v)
+					stale := !o.p.probe && o.era != era
+					m.answer(time.Now(), o.p.probe, stale, &v)
 					if m.open != was {
 						era++
 					}
-					must(g.done(o.p, &v) == !m.open, "open as the model")
+					shut, late := g.done(o.p, &v)
+					must(shut == !m.open && late == stale, "open as the model, and late as it")
 				default:
 					time.Sleep(time.Duration(step) * 100 * time.Millisecond)
 				}
@@ -444,7 +446,8 @@ func TestAProbeThatIsNotSentPassesItsTurnOn(t *testing.T) {
 	require.True(t, closed(second.grant))
 	p, ok := g.take(second)
 	require.True(t, ok && p.probe)
-	require.False(t, g.done(p, &verdict{rule: rules["ANS-01"]}))
+	shut, _ := g.done(p, &verdict{rule: rules["ANS-01"]})
+	require.False(t, shut)
 }
 
 // covers: GAT-03
@@ -470,30 +473,4 @@ func TestAReadersChunkThatIsNotSentLeavesItsCheckAsTheProbe(t *testing.T) {
 			require.Equal(t, good, !g.notice().closed)
 		})
 	}
-}
-
-// DEC-28: one who finds the gate closed gives its slot back.
-func TestNobodySendsPastAGateThatClosedWhileItWaitedForASlot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fakeTarget{}
-		n := newNode(t, f)
-		n.change(func(r *Remote) { r.Limits.MaxInFlight = 1 })
-		cursors := []*Cursor{n.open(newLink(), 0, 1), n.open(newLink(), 1, 1), n.open(newLink(), 2, 1)}
-		require.Equal(t, Committed, cursors[0].Ship(t.Context(), records(0, 1), nil))
-		f.set(always(shaped(401, "no"), nil))
-		f.delay = time.Second
-		var outs []<-chan Outcome
-		for _, c := range cursors {
-			outs = append(outs, ship(t.Context(), c, records(1, 1)))
-		}
-		time.Sleep(30 * time.Second)
-		require.Len(t, f.requests(), 2)
-		f.set(takesAll)
-		for _, out := range outs {
-			require.Equal(t, Committed, <-out)
-		}
-		for _, c := range cursors {
-			c.Close(t.Context())
-		}
-	})
 }
