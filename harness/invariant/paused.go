@@ -3,7 +3,6 @@ package invariant
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"narad.example/harness/ledger"
 )
@@ -31,7 +30,7 @@ func paused(s *ledger.Scenario) *finding {
 		if to <= from {
 			f.lack("the pause of %s that was answered at %d ms lasted %d ms, which is no longer than its grace", o.Target, o.Done, to-o.Done)
 		}
-		quiet(s, f, o.Target, from, to)
+		quiet(s, f, o, from, to)
 	}
 	if n > 0 && !s.Facts.WireRead {
 		f.lack("the wire was not read")
@@ -53,10 +52,10 @@ func pauseEnd(s *ledger.Scenario, pause *ledger.Operation) int64 {
 	return end
 }
 
-func quiet(s *ledger.Scenario, f *finding, child string, from, to int64) {
+func quiet(s *ledger.Scenario, f *finding, pause *ledger.Operation, from, to int64) {
 	for i := range s.Facts.Links {
 		l := &s.Facts.Links[i]
-		if l.Child != child[strings.LastIndexByte(child, '/')+1:] {
+		if !about(pause, l) {
 			continue
 		}
 		for j := range s.Wire {

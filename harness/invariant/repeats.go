@@ -10,7 +10,7 @@ import (
 
 // repeats is HAR-09 by record (CUR-08): a record that was accepted twice was in doubt the first time. Its answer did not go out whole, or said
 // something else than 202, or took so long that the sender may have given up; or it fell into a fault of the link or of the source, or into the
-// seconds before a death or an admin's action. One that was answered 202 in peace and comes again was resent for nothing, however few there are.
+// seconds before a death or an admin's action; or its slab was held until such a death (heldSlabs). One that was answered 202 in peace and comes again was resent for nothing, however few there are.
 func repeats(s *ledger.Scenario, f *finding, remote string) {
 	owed := map[string]int{}
 	topics := map[string]bool{}
@@ -27,6 +27,7 @@ func repeats(s *ledger.Scenario, f *finding, remote string) {
 		}
 	}
 	unsure := unsureTimes(s)
+	held := newHeldSlabs(s, remote)
 	seen := map[string][]ledger.WireRequest{}
 	for _, r := range accepted(s) {
 		if !topics[r.Topic] {
@@ -37,7 +38,7 @@ func repeats(s *ledger.Scenario, f *finding, remote string) {
 			before := seen[name]
 			seen[name] = append(before, r)
 			if rec.ID == "" || len(before) < max(1, owed[name]) || anyInDoubt(before, unsure) ||
-				parked(before, &r, unsure) {
+				parked(before, &r, unsure) || held.again(name, before, &r) {
 				continue
 			}
 			first := before[len(before)-1]
@@ -46,8 +47,11 @@ func repeats(s *ledger.Scenario, f *finding, remote string) {
 	}
 }
 
-// slowAnswer is the time in ms from which a sender may have given up waiting.
-const slowAnswer = 1000
+// Times in ms.
+const (
+	slowAnswer = 1000 // from then on a sender may have given up waiting
+	settle     = 5000 // by then a position is synced (DEC-34), an answer has come in, a stop is over (DEC-09)
+)
 
 // parked tells whether r began before those that were answered earlier and was itself in doubt: what lay in a frozen target's buffers is
 // accepted after the resend that its silence caused.
@@ -72,7 +76,6 @@ func anyInDoubt(before []ledger.WireRequest, unsure []period) bool {
 
 // unsureTimes are the times in which an answer that went out may not have come in, or a position may not have been kept.
 func unsureTimes(s *ledger.Scenario) []period {
-	const settle = 5000 // a position is synced by then (DEC-34), an answer has come in, a stop is over (DEC-09)
 	var out []period
 	for i := range s.Faults {
 		f := &s.Faults[i]

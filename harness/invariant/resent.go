@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -43,6 +44,7 @@ func resent(s *ledger.Scenario) *finding {
 	}
 	unseen := swallowed(s)
 	unknown := uncounted(s)
+	deaf := pausedSources(s)
 	var looked []string
 	for remote := range remotes {
 		total, sampled := counter(s, resentName, "remote", remote)
@@ -56,7 +58,7 @@ func resent(s *ledger.Scenario) *finding {
 			if !aims[r.Topic][remote] {
 				continue
 			}
-			most += mayCount(s, r)
+			most += mayCount(s, r, deaf)
 			if len(aims[r.Topic]) == 1 && certainlyCounts(r) && !unknown.covers(r) {
 				least += int64(len(r.Records))
 			}
@@ -90,17 +92,31 @@ func certainlyCounts(r *ledger.WireRequest) bool {
 	return r.Status == 0 || r.Status/100 == 2 || r.Status == http.StatusRequestTimeout || r.Status >= 500
 }
 
-// mayCount is how many records of a request may have been counted.
-func mayCount(s *ledger.Scenario, r *ledger.WireRequest) int64 {
+// mayCount is how many records of a request may have been counted. Whatever its answer was, a source that stood still heard it too late.
+func mayCount(s *ledger.Scenario, r *ledger.WireRequest, deaf []period) int64 {
 	switch {
+	case len(r.Records) == 0 && strings.HasSuffix(r.Path, "/produce/batch"):
+		return mostRecords // it was cut before it was whole
+	case slices.ContainsFunc(deaf, func(p period) bool { return p.from <= r.Done && p.to >= r.At }):
+		return int64(len(r.Records))
 	case r.Outcome == ledger.WireAccepted && r.Status == http.StatusAccepted && r.Sent && !r.Doubt && r.Done-r.At < slowAnswer:
 		return 0
 	case !s.Facts.Fake && r.Status/100 == 4 && r.Status != http.StatusRequestTimeout && r.Status != http.StatusNotFound:
 		return 0 // a Narad refuses in its own shape; a script may answer as something in front does
-	case len(r.Records) == 0 && strings.HasSuffix(r.Path, "/produce/batch"):
-		return mostRecords // it was cut before it was whole
 	}
 	return int64(len(r.Records))
+}
+
+// pausedSources are the times in which an answer that went out reached no sender in its time: a source stood still, or was about to while the
+// answer was on its way.
+func pausedSources(s *ledger.Scenario) []period {
+	var out []period
+	for i := range s.Faults {
+		if f := &s.Faults[i]; f.Kind == "pause" && strings.HasPrefix(f.On, "source-") {
+			out = append(out, period{f.Start - countSettle, cmp.Or(f.End, 1<<62)})
+		}
+	}
+	return out
 }
 
 // swallowed names a fault that may have kept a whole request from the tap, "" when there is none: all but those on nodes.

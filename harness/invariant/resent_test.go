@@ -131,3 +131,22 @@ func TestResendsInconclusive(t *testing.T) {
 	s.Facts.Links = nil
 	expect(t, resent, s, ledger.Inconclusive, "no link is known")
 }
+
+// covers: HAR-09
+func TestAPausedSourceHearsTooLate(t *testing.T) {
+	paused := func(counted float64, from, to int64) *ledger.Scenario {
+		s := failing(counted, func(r *ledger.WireRequest) { r.Status, r.Outcome = 202, ledger.WireAccepted })
+		s.Faults = []ledger.Fault{{Name: "pause", Kind: "pause", On: "source-1", Start: from, End: to}}
+		return s
+	}
+	answered := failing(0, nil).Wire[1].Done
+	expect(t, resent, paused(2, answered+500, answered+9_000), ledger.Pass, "2 counted") // the answer was on its way
+	expect(t, resent, paused(2, answered-1, 0), ledger.Pass, "2 counted")
+	expect(t, resent, paused(9, answered+500, answered+9_000), ledger.Fail, "went wrong on the wire")
+	expect(t, resent, paused(2, answered+countSettle+100, answered+9_000), ledger.Fail, "with 0 at most")
+	other := paused(2, answered+500, answered+9_000)
+	other.Faults[0].On = "target-1"
+	expect(t, resent, other, ledger.Fail, "with 0 at most")
+	other.Faults[0].On, other.Faults[0].Kind = "source-1", "clock"
+	expect(t, resent, other, ledger.Fail, "with 0 at most")
+}
