@@ -123,6 +123,7 @@ type Moves struct {
 	kick  chan struct{} // has one element when the loop is to look again
 
 	workers sync.WaitGroup
+	reads   sync.Pool // *partition.Stored
 
 	mu    sync.Mutex // guards what follows
 	gates map[place]*gate
@@ -143,7 +144,7 @@ func New(o Options) *Moves {
 	}
 	return &Moves{
 		o: o, begun: make(chan struct{}), kick: make(chan struct{}, 1),
-		gates: map[place]*gate{}, jobs: map[place]*job{}, here: map[place]bool{},
+		reads: sync.Pool{New: func() any { return new(partition.Stored) }}, gates: map[place]*gate{}, jobs: map[place]*job{}, here: map[place]bool{},
 	}
 }
 

@@ -1,7 +1,6 @@
 package move
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -58,60 +57,48 @@ func travels(name string) bool {
 
 var errBody = errors.New("the source's records do not decode")
 
-// encodeRead lays out an answer of MoveRead: the length of the head in 4 bytes, the head in JSON, then for each record its commit time in 8
-// bytes, the length of its key plus one (0 is none) and that of its payload in 4 each, and both. Offsets follow on the first.
-func encodeRead(b bounds, recs []partition.Record) ([]byte, error) {
+// encodeRead lays out an answer of MoveRead: the length of the head in 4 bytes, the head in JSON, then for each record the length of its body
+// in 4 bytes and the body, as it lies in the source's log. Offsets follow on the first.
+func encodeRead(b bounds, bodies [][]byte) ([]byte, error) {
 	head, err := json.Marshal(b)
 	if err != nil {
 		return nil, fmt.Errorf("encode records of a move: %w", err)
 	}
 	size := 4 + len(head)
-	for i := range recs {
-		size += 16 + len(recs[i].Key) + len(recs[i].Payload)
+	for _, body := range bodies {
+		size += 4 + len(body)
 	}
 	out := binary.LittleEndian.AppendUint32(make([]byte, 0, size), uint32(len(head)))
 	out = append(out, head...)
-	for i := range recs {
-		r := &recs[i]
-		key := uint32(0)
-		if r.Key != nil {
-			key = uint32(len(r.Key)) + 1
-		}
-		out = binary.LittleEndian.AppendUint64(out, uint64(r.CommitMS))
-		out = binary.LittleEndian.AppendUint32(out, key)
-		out = binary.LittleEndian.AppendUint32(out, uint32(len(r.Payload)))
-		out = append(append(out, r.Key...), r.Payload...)
+	for _, body := range bodies {
+		out = binary.LittleEndian.AppendUint32(out, uint32(len(body)))
+		out = append(out, body...)
 	}
 	return out, nil
 }
 
-// decodeRead reads an answer of MoveRead whose first record has the offset from; the records point into data.
-func decodeRead(data []byte, from int64) (b bounds, recs []partition.Record, err error) {
-	cut := func(n int) []byte {
-		if n < 0 || n > len(data) {
+// decodeRead reads an answer of MoveRead whose first record has the offset from; the bodies point into data.
+func decodeRead(data []byte, from int64) (b bounds, s partition.Stored, err error) {
+	cut := func() []byte {
+		if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
 			err, data = errBody, nil
-			return make([]byte, min(max(n, 0), 8))
+			return nil
 		}
-		part := data[:n:n]
-		data = data[n:]
+		end := 4 + int(binary.LittleEndian.Uint32(data))
+		part := data[4:end:end]
+		data = data[end:]
 		return part
 	}
-	number := func() int { return int(binary.LittleEndian.Uint32(cut(4))) }
-	head := cut(number())
-	if err != nil || json.NewDecoder(bytes.NewReader(head)).Decode(&b) != nil {
-		return b, nil, errBody
+	head := cut()
+	if err != nil || json.Unmarshal(head, &b) != nil {
+		return b, partition.Stored{}, errBody
 	}
+	s.First = from
 	for len(data) > 0 {
-		r := partition.Record{Offset: from + int64(len(recs)), CommitMS: int64(binary.LittleEndian.Uint64(cut(8)))}
-		key, payload := number(), number()
-		if key > 0 {
-			r.Key = cut(key - 1)
-		}
-		r.Payload = cut(payload)
-		if err != nil {
-			return b, nil, err
-		}
-		recs = append(recs, r)
+		s.Bodies = append(s.Bodies, cut())
 	}
-	return b, recs, nil
+	if err != nil {
+		return b, partition.Stored{}, err
+	}
+	return b, s, nil
 }

@@ -91,19 +91,20 @@ func (m *Moves) serveRead(_ context.Context, q ask, at place) ([]byte, error) {
 	if q.From > b.High {
 		return nil, errTrimmed()
 	}
-	var s partition.Slab
-	err = p.Read(q.From, readRecords, readBytes, &s)
+	s, _ := m.reads.Get().(*partition.Stored) // the pool holds nothing else
+	defer m.reads.Put(s)
+	err = p.ReadStored(q.From, readRecords, readBytes, s)
 	if errors.Is(err, partition.ErrTrimmed) {
 		return nil, errTrimmed()
 	}
-	return encoded(b, s.Records, err)
+	return encoded(b, s.Bodies, err)
 }
 
-func encoded(b bounds, recs []partition.Record, err error) ([]byte, error) {
+func encoded(b bounds, bodies [][]byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read for a move: %w", err)
 	}
-	return encodeRead(b, recs)
+	return encodeRead(b, bodies)
 }
 
 // renew prolongs a freeze by FreezeTTL.

@@ -186,28 +186,58 @@ func moreOf(n int) error {
 	return nil
 }
 
-// copy reads from the source until it has no more, and returns how many records came.
+// copy reads from the source until it has no more, and returns how many records came. While one run of records is imported the next one is on
+// its way.
 func (in *incoming) copy(ctx context.Context) (records int, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	coming := in.ahead(ctx, in.part.HighWatermark())
+	defer func() {
+		cancel()
+		<-coming // closed, or holds what nobody wants any more: its goroutine has ended
+	}()
 	for {
-		from := in.part.HighWatermark()
-		b, recs, err := in.read(ctx, from)
+		got := <-coming
 		switch {
-		case problemClass(err) == classTrimmed:
+		case problemClass(got.err) == classTrimmed:
 			return records, errScratch
-		case err != nil:
-			return records, err
+		case got.err != nil:
+			return records, got.err
 		}
-		if err = in.part.Import(ctx, recs); err != nil {
+		more := got.run.Next() < got.High && len(got.run.Bodies) > 0
+		if more {
+			coming = in.ahead(ctx, got.run.Next())
+		}
+		if err = in.part.Import(ctx, &got.run); err != nil {
 			if in.part.Failed() != nil || errors.Is(err, partition.ErrClosed) || errors.Is(err, partition.ErrGap) {
 				err = errors.Join(errScratch, err)
 			}
 			return records, err
 		}
-		records += len(recs)
-		if from+int64(len(recs)) >= b.High {
+		records += len(got.run.Bodies)
+		if !more {
 			return records, nil
 		}
 	}
+}
+
+// arrival is one answer of the source.
+type arrival struct {
+	bounds
+	run partition.Stored
+	err error
+}
+
+// ahead asks the source for what it has from an offset on. The channel gets the answer and is closed; its goroutine has ended then, which the end
+// of ctx hastens.
+func (in *incoming) ahead(ctx context.Context, from int64) <-chan arrival {
+	out := make(chan arrival, 1)
+	go func() {
+		defer close(out)
+		var a arrival
+		a.bounds, a.run, a.err = in.read(ctx, from)
+		out <- a
+	}()
+	return out
 }
 
 // files puts the source's consumer state and cursor files beside the copy, and nothing else of their kind.
@@ -277,14 +307,14 @@ func (in *incoming) body(from int64) ([]byte, error) {
 	})
 }
 
-func (in *incoming) read(ctx context.Context, from int64) (bounds, []partition.Record, error) {
+func (in *incoming) read(ctx context.Context, from int64) (bounds, partition.Stored, error) {
 	body, err := in.body(from)
 	if err != nil {
-		return bounds{}, nil, err
+		return bounds{}, partition.Stored{}, err
 	}
 	raw, err := in.m.o.Caller.Call(ctx, in.from, OpRead, body, callWait)
 	if err != nil {
-		return bounds{}, nil, err
+		return bounds{}, partition.Stored{}, err
 	}
 	return decodeRead(raw, from)
 }

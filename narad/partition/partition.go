@@ -32,6 +32,8 @@ var (
 	ErrClosed = seglog.ErrClosed
 	// ErrGap is returned by Import for records that do not follow on what is there.
 	ErrGap = errors.New("the records do not follow on the partition's last one")
+	// ErrForeign is returned by Import for a body that is no record of this release.
+	ErrForeign = errors.New("what came is no record of this release")
 )
 
 // Trimmed is the ErrTrimmed that Read returns.
@@ -82,11 +84,12 @@ type Partition struct {
 
 // commit is what waits for a cycle.
 type commit struct {
-	recs  []Record
-	keep  bool // the records bring their offsets and commit times
-	box   *packed
-	first int64
-	err   error
+	recs   []Record
+	box    *packed
+	stored *Stored // an import, in recs' place
+	newest int64   // its newest commit time
+	first  int64
+	err    error
 }
 
 // Open opens the partition in o.Dir, or begins one. What the log holds durably is visible: the high watermark is its end.
@@ -118,6 +121,11 @@ func Open(o Options) (*Partition, error) {
 		for i := range c.recs {
 			sum += int64(len(c.recs[i].Key) + len(c.recs[i].Payload))
 		}
+		if c.stored != nil {
+			for _, body := range c.stored.Bodies {
+				sum += int64(len(body))
+			}
+		}
 		return sum
 	}, cycleBytes)
 	return p, nil
@@ -128,29 +136,23 @@ func Open(o Options) (*Partition, error) {
 // cycle. Commit times never decrease along the partition, whatever the clock does. Errors are ErrFull, ErrFailed,
 // ErrClosed, or ctx's, which means that nothing was stored.
 func (p *Partition) Commit(ctx context.Context, recs []Record) (first int64, err error) {
-	return p.do(ctx, &commit{recs: recs})
-}
-
-// Import appends records that another copy of this partition has committed, with the offsets and commit times that they
-// bring: the first must have the offset HighWatermark, else ErrGap and nothing is stored. A move fills the target with it.
-func (p *Partition) Import(ctx context.Context, recs []Record) error {
-	_, err := p.do(ctx, &commit{recs: recs, keep: true})
-	return err
-}
-
-func (p *Partition) do(ctx context.Context, c *commit) (int64, error) {
-	if len(c.recs) == 0 {
+	if len(recs) == 0 {
 		return p.HighWatermark(), nil
 	}
-	c.box = p.codec.pack(c.recs)
+	c := &commit{recs: recs, box: p.codec.pack(recs)}
 	defer p.codec.free(c.box)
+	err = p.do(ctx, c)
+	return c.first, err
+}
+
+func (p *Partition) do(ctx context.Context, c *commit) error {
 	if err := p.commits.Do(ctx, c); err != nil {
 		if errors.Is(err, cycle.ErrClosed) {
 			err = ErrClosed
 		}
-		return 0, err
+		return err
 	}
-	return c.first, c.err
+	return c.err
 }
 
 // cycle commits what waited together. Only the leader runs it.
@@ -185,19 +187,22 @@ func (p *Partition) cycle(commits []*commit) {
 func (p *Partition) fill(b *seglog.Batch, commits []*commit, first int64) {
 	now, next, last := p.now().UnixMilli(), first, p.lastMS.Load()
 	for _, c := range commits {
-		if c.keep && !follows(c.recs, next) {
-			c.err = ErrGap
+		if c.stored != nil {
+			if c.stored.First != next {
+				c.err = ErrGap
+				continue
+			}
+			for _, body := range c.stored.Bodies {
+				b.Add(body)
+			}
+			next, last = c.stored.Next(), max(last, c.newest)
 			continue
 		}
 		c.first = next
 		next += int64(len(c.recs))
+		last = max(last, now)
 		for i := range c.recs {
 			r := &c.recs[i]
-			at := now
-			if c.keep {
-				at = r.CommitMS
-			}
-			last = max(last, at)
 			payload, plain := c.box.payload(i), len(r.Payload)
 			if payload == nil {
 				payload, plain = r.Payload, 0
@@ -207,16 +212,6 @@ func (p *Partition) fill(b *seglog.Batch, commits []*commit, first int64) {
 		}
 	}
 	p.lastMS.Store(last)
-}
-
-// follows tells whether the records carry the offsets from next on, in order.
-func follows(recs []Record, next int64) bool {
-	for i := range recs {
-		if recs[i].Offset != next+int64(i) {
-			return false
-		}
-	}
-	return true
 }
 
 func (p *Partition) answer(commits []*commit, err error) {
