@@ -323,7 +323,7 @@ func (r *processRig) Close(context.Context) error {
 	if r.mesh != nil {
 		r.mesh.close()
 	}
-	var errs error
+	errs := r.ports.close()
 	if r.proxy != nil {
 		errs = errors.Join(errs, r.proxy.close())
 	}
