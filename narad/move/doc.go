@@ -28,7 +28,7 @@ const FreezeTTL = 30 * time.Second
 const (
 	retryAfter   = time.Second      // after a step that failed, doubled up to maxRetry by an attempt that fails again and again
 	maxRetry     = 8 * time.Second  //
-	readBytes    = 4 << 20          // records asked for at once
+	readBytes    = 3 << 20          // records asked for at once, so that their batch goes back into its pool
 	readRecords  = 16384            // the same, in records
 	callWait     = 10 * time.Second // an answer of the source
 	freezeWait   = 20 * time.Second // a freeze ends cursors, which wait up to 5 s for a request on the wire

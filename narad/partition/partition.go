@@ -122,9 +122,7 @@ func Open(o Options) (*Partition, error) {
 			sum += int64(len(c.recs[i].Key) + len(c.recs[i].Payload))
 		}
 		if c.stored != nil {
-			for _, body := range c.stored.Bodies {
-				sum += int64(len(body))
-			}
+			sum += int64(c.stored.bytes())
 		}
 		return sum
 	}, cycleBytes)
@@ -192,6 +190,7 @@ func (p *Partition) fill(b *seglog.Batch, commits []*commit, first int64) {
 				c.err = ErrGap
 				continue
 			}
+			b.Grow(len(c.stored.Bodies), c.stored.bytes())
 			for _, body := range c.stored.Bodies {
 				b.Add(body)
 			}

@@ -21,6 +21,14 @@ type Stored struct {
 // Next is the offset after the run.
 func (s *Stored) Next() int64 { return s.First + int64(len(s.Bodies)) }
 
+// bytes is what the bodies hold.
+func (s *Stored) bytes() (sum int) {
+	for _, body := range s.Bodies {
+		sum += len(body)
+	}
+	return sum
+}
+
 // ReadStored is Read without looking into the records; maxBytes counts them as they are stored.
 func (p *Partition) ReadStored(from int64, maxRecords, maxBytes int, s *Stored) error {
 	s.First, s.Bodies = from, s.Bodies[:0]

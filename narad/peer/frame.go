@@ -20,13 +20,15 @@ const maxMessage = 64 << 20
 // rawCodec hands byte slices through gRPC as they are.
 type rawCodec struct{}
 
-// Marshal takes a *[]byte.
+// Marshal takes a *[]byte, or a *framed.
 func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
-	b, ok := v.(*[]byte)
-	if !ok {
-		return nil, fmt.Errorf("peer: cannot send a %T", v)
+	switch b := v.(type) {
+	case *[]byte:
+		return mem.BufferSlice{mem.SliceBuffer(*b)}, nil
+	case *framed:
+		return mem.BufferSlice{mem.SliceBuffer{b.kind}, mem.SliceBuffer(b.body)}, nil
 	}
-	return mem.BufferSlice{mem.SliceBuffer(*b)}, nil
+	return nil, fmt.Errorf("peer: cannot send a %T", v)
 }
 
 // Unmarshal fills a *[]byte with a copy of its own.
@@ -48,6 +50,12 @@ const (
 	answerProblem byte = 1
 )
 
+// framed is an answer with its first byte, which spares a long one a copy.
+type framed struct {
+	kind byte
+	body []byte
+}
+
 // problem is a *wire.Problem on the wire.
 type problem struct {
 	Kind         wire.Kind      `json:"kind"`
@@ -56,12 +64,12 @@ type problem struct {
 	Fields       map[string]any `json:"fields,omitempty"`
 }
 
-func frameProblem(p *wire.Problem) ([]byte, error) {
+func frameProblem(p *wire.Problem) (*framed, error) {
 	body, err := json.Marshal(problem{Kind: p.Kind, Text: p.Text, RetryAfterMS: p.RetryAfter.Milliseconds(), Fields: p.Fields})
 	if err != nil {
 		return nil, fmt.Errorf("encode a refusal: %w", err)
 	}
-	return append([]byte{answerProblem}, body...), nil
+	return &framed{answerProblem, body}, nil
 }
 
 // unframe returns the body of an answer, or the *wire.Problem in it. Numbers of Fields come back as json.Number.

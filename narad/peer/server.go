@@ -48,6 +48,8 @@ func NewServer(o ServerOptions) *Server {
 		grpc.ForceServerCodecV2(rawCodec{}),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
 		grpc.ConnectionTimeout(2*handshakeTimeout),
+		grpc.InitialWindowSize(4<<20), grpc.InitialConnWindowSize(8<<20),
+		grpc.WriteBufferSize(256<<10), grpc.ReadBufferSize(256<<10),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveTime / 2}),
 		grpc.WaitForHandlers(true),
 	)
@@ -81,24 +83,22 @@ func (s *Server) Handle(op string, h Handler) {
 			if err := dec(&body); err != nil {
 				return nil, err
 			}
-			answer, err := s.run(ctx, op, h, body)
-			if err != nil {
-				return nil, err
-			}
-			return &answer, nil
+			return s.run(ctx, op, h, body)
 		},
 	})
 }
 
-func (s *Server) run(ctx context.Context, op string, h Handler, body []byte) ([]byte, error) {
+// run returns a *framed, or an error of gRPC.
+func (s *Server) run(ctx context.Context, op string, h Handler, body []byte) (any, error) {
 	answer, err := h(ctx, body)
 	if err == nil {
-		return append([]byte{answerBody}, answer...), nil
+		return &framed{answerBody, answer}, nil
 	}
 	var p *wire.Problem
 	if errors.As(err, &p) {
-		if answer, err = frameProblem(p); err == nil {
-			return answer, nil
+		var refusal *framed
+		if refusal, err = frameProblem(p); err == nil {
+			return refusal, nil
 		}
 	}
 	if ctx.Err() != nil {

@@ -3,6 +3,7 @@ package seglog
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"sync"
 )
 
@@ -21,6 +22,9 @@ var batches = sync.Pool{New: func() any { return new(Batch) }}
 
 // NewBatch takes an empty batch from the pool.
 func NewBatch() *Batch { return batches.Get().(*Batch) }
+
+// Grow makes room for frames whose bodies are so many bytes together, so that adding them copies nothing twice.
+func (b *Batch) Grow(frames, bytes int) { b.buf = slices.Grow(b.buf, frames*frameBytes+bytes) }
 
 // Add adds one frame whose body is the parts in a row. It copies them.
 func (b *Batch) Add(parts ...[]byte) {
