@@ -62,8 +62,8 @@ func TestATopicWithASchema(t *testing.T) {
 		}
 		err = c.ProduceBatch(t.Context(), "orders", "", batch(`{"id":1}`, `{"id":2}`, `{"id":"c4n4ry"}`, `[]`))
 		declined(t, err, 400, `message 2: the payload does not match the schema (version 1): at "/id": type wants integer`)
-		require.Equal(t, 4.0, m.value(`narad_produce_rejections_total{reason="schema",topic="orders"}`))
-		require.Equal(t, 3.0, m.value(`narad_produce_rejections_total{reason="schema",topic="copy"}`))
+		require.EqualValues(t, 4, m.value(`narad_produce_rejections_total{reason="schema",topic="orders"}`))
+		require.EqualValues(t, 3, m.value(`narad_produce_rejections_total{reason="schema",topic="copy"}`))
 		require.NotContains(t, m.log.String(), "c4n4ry")
 		require.Zero(t, m.count("orders"))
 		require.NoError(t, c.ProduceBatch(t.Context(), "orders", "", batch(`{"id":1}`, `{"id":2,"more":[]}`)))
