@@ -210,6 +210,10 @@ func (p topicPort) Alter(_ context.Context, name string, _ wire.AlterTopic) (wir
 	return wire.TopicDetail{Topic: wire.Topic{Name: name}}, p.w.change("alter " + name)
 }
 
+func (p topicPort) Schemas(_ context.Context, name string) (wire.SchemaHistory, error) {
+	return wire.SchemaHistory{Topic: name, Versions: []wire.SchemaVersion{}}, p.w.fail
+}
+
 func (p topicPort) Delete(_ context.Context, name string) error { return p.w.change("delete " + name) }
 
 func (p topicPort) AttachLocal(_ context.Context, parent string, r wire.AttachChild) (wire.Topic, error) {

@@ -20,6 +20,7 @@ type Topics interface {
 	Get(ctx context.Context, name string, partition *int) (wire.TopicDetail, error)
 	List(ctx context.Context, limit int, token string, visible func(wire.Topic) bool) (wire.TopicPage, error)
 	Alter(ctx context.Context, name string, req wire.AlterTopic) (wire.TopicDetail, error)
+	Schemas(ctx context.Context, name string) (wire.SchemaHistory, error)
 	Delete(ctx context.Context, name string) error
 	AttachLocal(ctx context.Context, parent string, req wire.AttachChild) (wire.Topic, error)
 	DetachLocal(ctx context.Context, parent, child string) error

@@ -82,6 +82,14 @@ func TestTopicRoutes(t *testing.T) {
 		{get("", "/v1/topics?limit=x"), 400, "bad limit", "", ""},
 		{get("", "/v1/topics?limit=99999999999"), 200, `"next_page_token":""`, "", ""},
 
+		{get("reader", "/v1/topics/orders/schema"), 200, `{"topic":"orders","version":0,"versions":[]}`, "", ""},
+		{get("writer", "/v1/topics/parent/schema"), 403, "no grant on this topic", "", ""},
+		{get("writer", "/v1/topics/missing/schema"), 404, "no such topic", "", ""},
+		{post("writer", `{"name":"new1","schema":true}`), 403, "no grant on this topic", "", "topic.create new1: denied"},
+		{patch("writer", `{"schema":true,"schema_base_version":0}`), 403, "no grant", "", "topic.alter orders: denied"},
+		{patch("maker", `{"schema":true,"schema_base_version":0,"partitions":4}`), 200, "", "alter orders", "topic.alter orders: ok"},
+		{patch("maker", `{"schema_base_version":0}`), 400, "nothing to change", "", "topic.alter orders: rejected"},
+
 		{patch("maker", `{"partitions":4}`), 200, "orders", "alter orders", "topic.alter orders: ok"},
 		{patch("maker", `{"schema":true,"schema_base_version":0}`), 200, "", "alter orders", "topic.schema orders: ok"},
 		{patch("maker", `{}`), 400, "nothing to change", "", "topic.alter orders: rejected"},

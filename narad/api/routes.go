@@ -41,6 +41,8 @@ func routes() []route {
 		{pattern: "PATCH /v1/topics/{topic}", handle: alterTopic, event: "topic.alter", target: topic},
 		{pattern: "DELETE /v1/topics/{topic}", handle: deleteTopic, event: "topic.delete", target: topic},
 
+		{pattern: "GET /v1/topics/{topic}/schema", handle: listSchemas},
+
 		{pattern: "POST /v1/topics/{topic}/children", handle: attach, event: "topic.attach", target: topic},
 		{pattern: "GET /v1/topics/{topic}/children", handle: listChildren},
 		{pattern: "DELETE /v1/topics/{topic}/children/{child}", handle: detach, event: "topic.detach", target: child},

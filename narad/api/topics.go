@@ -132,6 +132,18 @@ func alterTopic(c *call) (answer, error) {
 	return detail(c)(c.s.o.Topics.Alter(c.ctx(), t.Name, req))
 }
 
+func listSchemas(c *call) (answer, error) {
+	t, err := c.topic(c.r.PathValue("topic"), c.id.Reads)
+	if err != nil {
+		return answer{}, err
+	}
+	h, err := c.s.o.Topics.Schemas(c.ctx(), t.Name)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusOK, body: h}, nil
+}
+
 func deleteTopic(c *call) (answer, error) {
 	t, err := c.topic(c.r.PathValue("topic"), c.id.Owns)
 	if err != nil {

@@ -63,6 +63,13 @@ func (c *Client) AlterTopic(ctx context.Context, name string, req wire.AlterTopi
 	return d, err
 }
 
+// Schemas is the history of a topic's schema.
+func (c *Client) Schemas(ctx context.Context, name string) (wire.SchemaHistory, error) {
+	var h wire.SchemaHistory
+	_, err := c.do(ctx, request{method: http.MethodGet, path: v1("topics", name, "schema"), want: ok, into: &h})
+	return h, err
+}
+
 // DeleteTopic deletes a topic; force also with unshipped records of remote children.
 func (c *Client) DeleteTopic(ctx context.Context, name string, force bool) error {
 	_, err := c.do(ctx, request{method: http.MethodDelete, path: v1("topics", name), query: flag("force", force), want: none})

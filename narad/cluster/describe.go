@@ -65,6 +65,8 @@ func (t *Topics) Get(ctx context.Context, name string, partition *int) (wire.Top
 		return wire.TopicDetail{}, noTopic()
 	}
 	d := wire.TopicDetail{Topic: View(r, t.meta.Children(name)), PartitionStats: []wire.PartitionStats{}}
+	now, version := r.Schema()
+	d.SchemaVersion, d.Schema = version, now.Body
 	var wanted []int
 	switch {
 	case partition == nil:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"narad.example/narad/meta"
+	"narad.example/narad/schema"
 	"narad.example/narad/wire"
 )
 
@@ -30,7 +31,8 @@ type TopicsOptions struct {
 	NodeID     string // owner of everything while there are no members
 	Partitions Partitions
 	Defaults   Defaults
-	Dead       func(member string) bool // nil is never
+	Dead       func(member string) bool                                       // nil is never
+	Schema     func(ctx context.Context, raw []byte) (schema.Document, error) // checks a schema; nil is schema.Parse
 }
 
 // Topics administers topics and local children. Every error is a *wire.Problem. Who may do what is package access's business.
@@ -40,6 +42,7 @@ type Topics struct {
 	partitions Partitions
 	defaults   Defaults
 	dead       func(member string) bool
+	schema     func(ctx context.Context, raw []byte) (schema.Document, error)
 }
 
 // NewTopics makes the administration.
@@ -47,7 +50,10 @@ func NewTopics(o TopicsOptions) *Topics {
 	if o.Dead == nil {
 		o.Dead = func(string) bool { return false }
 	}
-	return &Topics{meta: o.Meta, node: o.NodeID, partitions: o.Partitions, defaults: o.Defaults.filled(), dead: o.Dead}
+	if o.Schema == nil {
+		o.Schema = func(_ context.Context, raw []byte) (schema.Document, error) { return schema.Parse(raw) }
+	}
+	return &Topics{meta: o.Meta, node: o.NodeID, partitions: o.Partitions, defaults: o.Defaults.filled(), dead: o.Dead, schema: o.Schema}
 }
 
 // Create makes a topic whose owner is actor; with a parent it is attached in the same entry, from the parent's committed high
@@ -81,7 +87,11 @@ func (t *Topics) Create(ctx context.Context, actor string, req wire.CreateTopic)
 		}
 		e.ParentID, e.Topic.AttachEpoch, e.Topic.AttachOffsets = parent.ID, meta.NewID(), offsets
 	}
-	if _, err := t.meta.Propose(ctx, e); err != nil {
+	entry, err := t.created(ctx, e, req.Schema)
+	if err != nil {
+		return wire.Topic{}, err
+	}
+	if _, err = t.meta.Propose(ctx, entry); err != nil {
 		return wire.Topic{}, err
 	}
 	return View(e.Topic, nil), nil
@@ -122,7 +132,7 @@ func (t *Topics) List(_ context.Context, limit int, token string, visible func(w
 	}
 }
 
-// Alter changes a topic in one entry: all of it or nothing.
+// Alter changes a topic in one entry: all of it or nothing. The schema that the topic has already stores nothing.
 func (t *Topics) Alter(ctx context.Context, name string, req wire.AlterTopic) (wire.TopicDetail, error) {
 	old, ok := t.meta.Topic(name)
 	if !ok {
@@ -135,8 +145,14 @@ func (t *Topics) Alter(ctx context.Context, name string, req wire.AlterTopic) (w
 	if e.Partitions != nil && !old.IsStub() {
 		e.Nodes = assign(t.owners(), old.ID, old.Partitions, *e.Partitions)
 	}
-	if _, err := t.meta.Propose(ctx, e); err != nil {
+	entry, err := t.altered(ctx, &old, e, req)
+	if err != nil {
 		return wire.TopicDetail{}, err
+	}
+	if entry != nil {
+		if _, err = t.meta.Propose(ctx, entry); err != nil {
+			return wire.TopicDetail{}, err
+		}
 	}
 	return t.Get(ctx, name, nil)
 }

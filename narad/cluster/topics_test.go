@@ -110,7 +110,7 @@ func TestCreateDefaultsAndLimits(t *testing.T) {
 		{Name: "x", Partitions: 2}, {Name: "x", Partitions: 109}, {Name: "x", Partitions: -1},
 		{Name: "x", RetentionMS: ptr(int64(3599999))}, {Name: "x", RetentionMS: ptr(int64(-1))},
 		{Name: "x", VisibilityTimeoutMS: -1}, {Name: "x", MaxInFlightPerPartition: -1}, {Name: "x", MaxAckedAheadPerPartition: -1},
-		{Name: "x", FanoutDelayMS: 1}, {Name: "x", Schema: json.RawMessage(`{}`)}, {Name: "x", Schema: json.RawMessage(`null`)},
+		{Name: "x", FanoutDelayMS: 1}, {Name: "x", Schema: json.RawMessage(`{"type":7}`)}, {Name: "x", Schema: json.RawMessage(`null`)},
 		{Name: "x", Parent: "t", FanoutDelayMS: yearMS + 1},
 	} {
 		_, err := d.Create(t.Context(), "ann", bad)

@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"encoding/json"
-
 	"narad.example/narad/meta"
 	"narad.example/narad/wire"
 )
@@ -58,13 +56,6 @@ func ValidName(name string) bool {
 
 func invalid(format string, args ...any) *wire.Problem {
 	return wire.Refuse(wire.Invalid, format, args...)
-}
-
-func checkSchema(schema json.RawMessage) *wire.Problem {
-	if len(schema) > 0 {
-		return invalid("schemas are not supported by this release")
-	}
-	return nil
 }
 
 func checkRetention(ms int64) *wire.Problem {
@@ -144,7 +135,12 @@ func checkRequest(r wire.CreateTopic) *wire.Problem {
 	if !ValidName(r.Name) {
 		return invalid("name must be 1 to %d of A-Za-z0-9._- and neither . nor ..", maxName)
 	}
-	return checkSchema(r.Schema)
+	return nil
+}
+
+// changes tells whether an entry changes a setting.
+func changes(e *meta.AlterTopic) bool {
+	return e.RetentionMS != nil || e.MaxInFlight != nil || e.MaxAckedAhead != nil || e.Partitions != nil
 }
 
 // alteration turns a PATCH into an entry without nodes. Whether it fits the topic is the caller's and the state's business.
@@ -153,13 +149,12 @@ func (d Defaults) alteration(t *meta.Topic, r wire.AlterTopic) (meta.AlterTopic,
 		Name: t.Name, ID: t.ID, RetentionMS: r.RetentionMS, MaxInFlight: r.MaxInFlightPerPartition,
 		MaxAckedAhead: r.MaxAckedAheadPerPartition, Partitions: r.Partitions,
 	}
-	if p := checkSchema(r.Schema); p != nil {
-		return e, p
-	}
 	switch {
-	case r.SchemaBaseVersion != nil:
+	case r.Schema == nil && r.SchemaBaseVersion != nil:
 		return e, invalid("schema_base_version needs a schema")
-	case e.RetentionMS == nil && e.MaxInFlight == nil && e.MaxAckedAhead == nil && e.Partitions == nil:
+	case r.Schema != nil && r.SchemaBaseVersion == nil:
+		return e, invalid("a schema needs schema_base_version, the version that it was made from; 0 is none")
+	case r.Schema == nil && !changes(&e):
 		return e, invalid("nothing to change")
 	case e.MaxInFlight != nil && *e.MaxInFlight < 1:
 		return e, invalid("max_in_flight_per_partition must be positive")

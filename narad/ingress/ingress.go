@@ -70,8 +70,8 @@ type Options struct {
 	Commit       Committer
 	Gone         Confirmer
 	Reroute      Rerouter
-	// Validate checks a payload against the topic's schema; its error is a *wire.Problem without the "message N: ".
-	Validate func(t meta.Topic, payload []byte) error
+	// Validate checks a payload against the schema of a topic that has one; its error is a *wire.Problem without the "message N: ".
+	Validate func(ctx context.Context, t meta.Topic, payload []byte) error
 	Logger   *slog.Logger
 	Observer Observer
 }

@@ -36,7 +36,7 @@ func (i *Ingress) Produce(ctx context.Context, topic, ifTopicID string, recs []w
 	if err != nil {
 		return err
 	}
-	if err = i.check(t, recs); err != nil {
+	if err = i.check(ctx, t, recs); err != nil {
 		return err
 	}
 	b := seglog.NewBatch()
@@ -90,10 +90,11 @@ func (i *Ingress) target(topic, ifTopicID string) (meta.Topic, error) {
 }
 
 // check is the second pass of api.md (Messages): schema and partition range, the first failing message counts.
-func (i *Ingress) check(t meta.Topic, recs []wire.NewRecord) error {
+func (i *Ingress) check(ctx context.Context, t meta.Topic, recs []wire.NewRecord) error {
 	if len(recs) == 0 {
 		return wire.Refuse(wire.Invalid, "messages required")
 	}
+	validates := i.o.Validate != nil && len(t.Schemas) > 0
 	for n := range recs {
 		r := &recs[n]
 		if len(r.Payload) == 0 {
@@ -102,10 +103,10 @@ func (i *Ingress) check(t meta.Topic, recs []wire.NewRecord) error {
 		if r.Partition >= t.Partitions {
 			return wire.Refuse(wire.Invalid, "message %d: partition out of range", n)
 		}
-		if i.o.Validate == nil {
+		if !validates {
 			continue
 		}
-		if err := i.o.Validate(t, r.Payload); err != nil {
+		if err := i.o.Validate(ctx, t, r.Payload); err != nil {
 			return i.invalid(t, n, err)
 		}
 	}

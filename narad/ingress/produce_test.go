@@ -1,10 +1,12 @@
 package ingress
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,16 +16,24 @@ import (
 	"narad.example/narad/wire"
 )
 
+// covers: BRK-11, BRK-12
 func TestProduceRefuses(t *testing.T) {
-	state := newState(orders(3),
+	strict := orders(3)
+	strict.Schemas = []meta.Schema{{Body: []byte("true"), Sum: "x"}}
+	state := newState(strict,
 		meta.Topic{Name: "stub", ID: "b", Parent: "orders", Remote: &meta.RemoteLink{Remote: "east"}},
 		meta.Topic{Name: "late", ID: "c", Partitions: 1, Parent: "orders", FanoutDelayMS: 1000},
 		meta.Topic{Name: "child", ID: "d", Partitions: 1, Parent: "orders"})
 	synctest.Test(t, func(t *testing.T) {
 		o := options(vfs.NewMem(), state, newCommits())
-		o.Validate = func(_ meta.Topic, payload []byte) error {
-			if string(payload) == "bad" {
+		o.Validate = func(_ context.Context, topic meta.Topic, payload []byte) error {
+			switch {
+			case topic.Name != "orders":
+				return errors.New("it has no schema")
+			case string(payload) == "bad":
 				return wire.Refuse(wire.Invalid, "schema: bad")
+			case string(payload) == "later":
+				return wire.Refuse(wire.Unavailable, "no schema validation slot").After(time.Second)
 			}
 			return nil
 		}
@@ -43,6 +53,7 @@ func TestProduceRefuses(t *testing.T) {
 			{"no messages", "orders", "", nil, wire.Invalid, "messages required"},
 			{"empty payload", "orders", "", []wire.NewRecord{plain("x"), plain("")}, wire.Invalid, "message 1: "},
 			{"partition range", "orders", "", []wire.NewRecord{plain("x"), pinned(3, "x")}, wire.Invalid, "message 1: "},
+			{"no slot", "orders", "", []wire.NewRecord{plain("x"), plain("later")}, wire.Unavailable, "message 1: no schema validation slot"},
 			{"schema before a later range", "orders", "", []wire.NewRecord{plain("bad"), pinned(3, "x")}, wire.Invalid, "message 0: schema: bad"},
 		} {
 			err := n.Produce(t.Context(), c.topic, c.id, c.recs)

@@ -86,6 +86,8 @@ func apply(t tx, e Entry) error {
 		p = updateRemote(t, e)
 	case NameCluster:
 		p = nameCluster(t, e)
+	case PutSchema:
+		p = putSchema(t, e)
 	default:
 		return fmt.Errorf("%w: type %d", ErrUndecodable, e.Type())
 	}

@@ -101,6 +101,7 @@ func reseal(t tx, e Reseal) *wire.Problem {
 
 func attachRemote(t tx, e AttachRemote) *wire.Problem {
 	n := e.Topic
+	n.Schemas = nil // the target's topic has one of its own
 	if !n.IsStub() || n.Partitions != 0 || n.ID == "" || n.AttachEpoch == "" {
 		return wire.Refuse(wire.Invalid, "a remote child needs an ID, an attach epoch, a remote and no partitions")
 	}

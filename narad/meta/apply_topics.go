@@ -8,6 +8,7 @@ import (
 
 func createTopic(t tx, e CreateTopic) *wire.Problem {
 	n := e.Topic
+	n.Schemas = nil // a schema comes with PutSchema, or from the parent
 	if n.IsStub() || n.Partitions < 1 || n.ID == "" || len(n.Nodes) != n.Partitions {
 		return wire.Refuse(wire.Invalid, "a topic needs an ID, partitions and an owner for each")
 	}
@@ -29,6 +30,7 @@ func createTopic(t tx, e CreateTopic) *wire.Problem {
 	if n.AttachEpoch == "" || len(n.AttachOffsets) != parent.Partitions {
 		return wire.Refuse(wire.Conflict, Retry)
 	}
+	n.Schemas = parent.Schemas
 	t.put(tableTopics, &n)
 	return nil
 }
@@ -202,7 +204,11 @@ func attachChild(t tx, e AttachChild) *wire.Problem {
 	if e.Epoch == "" || len(e.Offsets) != parent.Partitions {
 		return wire.Refuse(wire.Conflict, Retry)
 	}
+	if p := differs(child, parent); p != nil {
+		return p
+	}
 	n := *child
+	n.Schemas = parent.Schemas
 	n.Parent, n.AttachEpoch, n.FanoutDelayMS, n.AttachOffsets = parent.Name, e.Epoch, e.DelayMS, e.Offsets
 	t.put(tableTopics, &n)
 	return nil

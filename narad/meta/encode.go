@@ -69,6 +69,8 @@ func Decode(b []byte) (Entry, error) {
 		return decode[UpdateRemote](body)
 	case TypeNameCluster:
 		return decode[NameCluster](body)
+	case TypePutSchema:
+		return decode[PutSchema](body)
 	default:
 		return nil, fmt.Errorf("%w: type %d", ErrUndecodable, t)
 	}

@@ -26,7 +26,8 @@ const (
 	TypeAttachRemote EntryType = 36
 	TypeUpdateRemote EntryType = 37 // pause, resume, accept target, skip, detach of a remote child
 	TypeNameCluster  EntryType = 38
-	NewestType                 = TypeNameCluster
+	TypePutSchema    EntryType = 39
+	NewestType                 = TypePutSchema
 	NewestOfRemotes            = TypeUpdateRemote  // what a member must apply before a remote is written
 	NewestOlder                = TypePutRemote - 1 // the newest that a release before remotes applies
 )
@@ -169,6 +170,22 @@ type SkipOne struct {
 type NameCluster struct {
 	ID string `json:"id"`
 }
+
+// PutSchema gives a topic, which Alter names, the next version of its schema and its local children the same one, or makes a topic with
+// one: exactly one of Create and Alter is set. Whatever else Create or Alter say happens in the same entry. Base is the version that the
+// change was made from, 0 with Create; another one is a Conflict. The schema that the topic has already changes nothing. Refused with Conflict: a
+// child of its own, more than MaxSchemas versions.
+//
+// Sum is the digest of the schema's value (package schema); schemas are compared by it alone.
+type PutSchema struct {
+	Create *CreateTopic `json:"create,omitempty"`
+	Alter  *AlterTopic  `json:"alter,omitempty"`
+	Base   int          `json:"base,omitempty"`
+	Schema Schema       `json:"schema"`
+}
+
+// Type returns TypePutSchema.
+func (PutSchema) Type() EntryType { return TypePutSchema }
 
 // Type returns TypeCreateTopic.
 func (CreateTopic) Type() EntryType { return TypeCreateTopic }

@@ -31,7 +31,7 @@ func someEntry(r *rapid.T, s *State, i int) Entry {
 	user, _ := s.User(u)
 	offsets := make([]int64, have.Partitions)
 	n := Topic{Name: u, ID: fresh, Partitions: 3, Nodes: []string{"x", "y", "z"}, AttachEpoch: fresh}
-	switch rapid.IntRange(0, 18).Draw(r, "kind") {
+	switch rapid.IntRange(0, 21).Draw(r, "kind") {
 	case 0, 1:
 		n.Owner = name("owner")
 		return CreateTopic{Topic: n}
@@ -80,6 +80,11 @@ func someEntry(r *rapid.T, s *State, i int) Entry {
 		return StartMove{TopicID: have.ID, Partition: p, From: have.NodeOf(p), To: u, MoveID: fresh}
 	case 15, 16, 17:
 		return someMove(r, have, fresh)
+	case 18, 19:
+		return PutSchema{Alter: &AlterTopic{Name: t, ID: have.ID}, Base: len(have.Schemas), Schema: someSchema(r)}
+	case 20:
+		n.Parent, n.AttachOffsets = rapid.SampledFrom([]string{"", t}).Draw(r, "parent"), offsets
+		return PutSchema{Create: &CreateTopic{Topic: n, ParentID: have.ID}, Schema: someSchema(r)}
 	}
 	e := UpdateRemote{Parent: other.Parent, Child: u, Epoch: other.AttachEpoch, Origin: someOrigin(r, s)}
 	switch rapid.IntRange(0, 3).Draw(r, "change") {
@@ -93,6 +98,11 @@ func someEntry(r *rapid.T, s *State, i int) Entry {
 		e.Detach = true
 	}
 	return e
+}
+
+func someSchema(r *rapid.T) Schema {
+	sum := rapid.SampledFrom([]string{"s1", "s2", "s3"}).Draw(r, "schema")
+	return Schema{Sum: sum, Body: []byte(`{"const":"` + sum + `"}`)}
 }
 
 // someOrigin owes a line or none, and confirms some of the trail.
@@ -174,6 +184,9 @@ func sound(r *rapid.T, s *State) {
 		require.True(r, ok, "a child without a parent")
 		require.Empty(r, p.Parent, "a child has children")
 		require.NotEmpty(r, t.AttachEpoch)
+		if !t.IsStub() {
+			require.Equal(r, p.Schemas, t.Schemas, "a child has its parent's schemas")
+		}
 		require.LessOrEqual(r, len(t.AttachOffsets), p.Partitions)
 	}
 }

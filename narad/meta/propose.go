@@ -208,18 +208,24 @@ func (s *Store) ReleaseGate() error { return s.releaseGate(NewestOfRemotes) }
 
 // releaseGate refuses while a member is not known to apply an entry type.
 func (s *Store) releaseGate(newest EntryType) error {
+	old := OldRelease
+	if newest > NewestOfRemotes {
+		old = func(member string) error {
+			return oldRelease(member, "member %s is not known to run a release that knows this change; upgrade it first")
+		}
+	}
 	servers := s.Servers()
 	if len(servers) == 0 {
 		return noLeader() // the configuration is not known yet: nothing says that the gate may open
 	}
 	for _, v := range servers {
 		if _, ok := s.Member(v.ID); !ok {
-			return OldRelease(v.ID)
+			return old(v.ID)
 		}
 	}
 	for _, m := range s.Members() {
 		if m.Applies < newest {
-			return OldRelease(m.ID)
+			return old(m.ID)
 		}
 	}
 	return nil
@@ -227,6 +233,9 @@ func (s *Store) releaseGate(newest EntryType) error {
 
 // OldRelease is the refusal of a remote write because of a member, which it names (WRT-02, WRT-08): Precondition, class old_release.
 func OldRelease(member string) error {
-	return wire.Refuse(wire.Precondition, "member %s is not known to run a release with remotes; upgrade it first", member).
-		With("class", "old_release").With("members", []string{member})
+	return oldRelease(member, "member %s is not known to run a release with remotes; upgrade it first")
+}
+
+func oldRelease(member, text string) error {
+	return wire.Refuse(wire.Precondition, text, member).With("class", "old_release").With("members", []string{member})
 }

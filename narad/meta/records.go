@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"encoding/json"
 	"slices"
 
 	"narad.example/narad/wire"
@@ -26,6 +27,23 @@ type Topic struct {
 	FanoutDelayMS int64       `json:"fanout_delay_ms,omitempty"`
 	AttachOffsets []int64     `json:"attach_offsets,omitempty"` // by parent partition; one added later starts at 0
 	Remote        *RemoteLink `json:"remote,omitempty"`         // nil for every topic that is no stub
+
+	Schemas []Schema `json:"schemas,omitempty"` // version 1 first; a local child has its parent's
+}
+
+// Schema is one version of a topic's JSON Schema (BRK-11).
+type Schema struct {
+	Body json.RawMessage `json:"body"`
+	Sum  string          `json:"sum"` // of its JSON value
+}
+
+// Schema is the current schema and its version, 0 for none.
+func (t *Topic) Schema() (Schema, int) {
+	n := len(t.Schemas)
+	if n == 0 {
+		return Schema{}, 0
+	}
+	return t.Schemas[n-1], n
 }
 
 // Move is a partition on its way to another owner (BRK-07; narad/move/DESIGN.md). Attempt is the one that may flip it, empty when

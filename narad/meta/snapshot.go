@@ -59,7 +59,7 @@ func (n *snapshot) write(w io.Writer) error {
 	}
 	var records []snapshotRecord
 	for _, r := range rows[Topic](n.txn, tableTopics, indexKey) {
-		records = append(records, snapshotRecord{Topic: r})
+		records = append(records, snapshotRecord{Topic: bare(r)})
 	}
 	for _, r := range rows[User](n.txn, tableUsers, indexKey) {
 		records = append(records, snapshotRecord{User: r})
@@ -133,14 +133,40 @@ func (s *State) restore(r io.Reader, newest EntryType) error {
 			}
 			break
 		}
-		if rec.remote() && newest < TypePutRemote || !rec.restore(t) {
+		if rec.remote() && newest < TypePutRemote || rec.schemas() && newest < TypePutSchema || !rec.restore(t) {
 			return fmt.Errorf("%w: record %d is of no known kind", errSnapshot, count)
 		}
 	}
+	t.adopt()
 	txn.Commit()
 	s.advance(h.Applied, true)
 	return nil
 }
+
+// bare is a topic's record without what its parent's has as well: a history of schemas stands in a snapshot once.
+func bare(t *Topic) *Topic {
+	if t.Parent == "" || len(t.Schemas) == 0 {
+		return t
+	}
+	n := *t
+	n.Schemas = nil
+	return &n
+}
+
+// adopt gives every local child its parent's schemas again.
+func (t tx) adopt() {
+	for _, c := range rows[Topic](t.txn, tableTopics, indexKey) {
+		if c.Parent == "" || c.IsStub() {
+			continue
+		}
+		if parent := t.topic(c.Parent); parent != nil && len(parent.Schemas) > 0 {
+			t.putSchemas(c, parent.Schemas)
+		}
+	}
+}
+
+// schemas tells whether PutSchema made the record.
+func (r *snapshotRecord) schemas() bool { return r.Topic != nil && len(r.Topic.Schemas) > 0 }
 
 // remote tells whether entries of the remote plane made the record.
 func (r *snapshotRecord) remote() bool {

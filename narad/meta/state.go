@@ -13,6 +13,7 @@ const (
 	MaxRemotes        = 64
 	MaxRemoteChildren = 16
 	MaxSkips          = 4000
+	MaxSchemas        = 1000 // versions of a topic's schema
 	SaltBytes         = 32
 	HourMS            = int64(60 * 60 * 1000)
 	RemoteFloorMS     = 24 * HourMS // retention floor of a parent with remote children

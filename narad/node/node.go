@@ -25,6 +25,7 @@ import (
 	"narad.example/narad/remote/outbound"
 	"narad.example/narad/remote/sender"
 	"narad.example/narad/remote/vault"
+	"narad.example/narad/schema"
 	"narad.example/narad/vfs"
 )
 
@@ -63,6 +64,7 @@ type flow struct {
 	ingress *ingress.Ingress
 	owners  *router
 	runner  *fanout.Runner
+	schemas *schema.Validators
 }
 
 // surface is what answers requests.

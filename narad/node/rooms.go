@@ -24,6 +24,7 @@ import (
 	"narad.example/narad/remote/outbound"
 	"narad.example/narad/remote/sender"
 	"narad.example/narad/remote/vault"
+	"narad.example/narad/schema"
 	"narad.example/narad/vfs"
 	"narad.example/narad/wire"
 )
@@ -163,10 +164,11 @@ func (n *Node) openRemotes(context.Context) error {
 // openFlow builds the path of a record: ingress, dispatcher, cursors.
 func (n *Node) openFlow(context.Context) error {
 	n.owners = &router{n: n, life: newLife()}
+	n.schemas = schema.NewValidators()
 	in, err := ingress.Open(ingress.Options{
 		FS: n.fs, Dir: filepath.Join(n.cfg.Storage.DataDir, "ingress"), SegmentBytes: n.cfg.Storage.SegmentBytes, Now: n.o.Now,
 		Preallocate: n.cfg.Storage.IngressWALPrealloc, State: n.meta.State, Commit: n.owners, Gone: n, Reroute: n.owners, Logger: n.log,
-		Observer: ingressObserver{&n.metrics.Broker},
+		Validate: n.validate, Observer: ingressObserver{&n.metrics.Broker},
 	})
 	if err != nil {
 		return fmt.Errorf("opening the ingress WAL: %w", err)
@@ -225,7 +227,7 @@ func (n *Node) openAccess(ctx context.Context) error {
 		keep = -1
 	}
 	n.topics = cluster.NewTopics(cluster.TopicsOptions{
-		Meta: n.meta, NodeID: n.id, Partitions: partitionsOf{n}, Dead: n.dead,
+		Meta: n.meta, NodeID: n.id, Partitions: partitionsOf{n}, Dead: n.dead, Schema: n.schemas.Parse,
 		Defaults: cluster.Defaults{
 			Partitions: t.DefaultPartitions, MaxPartitions: t.MaxPartitions, RetentionMS: keep,
 			VisibilityTimeoutMS: t.DefaultVisibilityTimeoutMS, MaxInFlight: t.DefaultMaxInFlightPerPartition,

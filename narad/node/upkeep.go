@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"narad.example/narad/meta"
+	"narad.example/narad/schema"
 )
 
 // retain deletes segments that are older than their topic's retention, once a minute: time alone makes them old, so no watch
@@ -62,7 +63,7 @@ func (n *Node) rest(ctx context.Context, idle time.Duration) error {
 	}
 }
 
-// sweep deletes the data of topic incarnations that are gone. Nothing goes before the replica is current and a barrier has
+// sweep deletes the data of topic incarnations that are gone, and forgets their schemas. Nothing goes before the replica is current and a barrier has
 // passed (broker.md: Metadata), so that a stale replica destroys nothing.
 func (n *Node) sweep(ctx context.Context) error {
 	again := time.NewTimer(0)
@@ -70,6 +71,7 @@ func (n *Node) sweep(ctx context.Context) error {
 	defer again.Stop()
 	for {
 		changed := n.meta.Changed()
+		n.schemas.Keep(n.hasSchema)
 		var due <-chan time.Time
 		for _, id := range n.gone() {
 			if err := n.dropTopic(ctx, id); err != nil && ctx.Err() == nil {
@@ -86,6 +88,17 @@ func (n *Node) sweep(ctx context.Context) error {
 		case <-due:
 		}
 	}
+}
+
+// validate checks a payload against the schema of its topic (BRK-11).
+func (n *Node) validate(ctx context.Context, t meta.Topic, payload []byte) error {
+	s, version := t.Schema()
+	return n.schemas.Validate(ctx, schema.Subject{TopicID: t.ID, Version: version, Sum: s.Sum, Raw: s.Body}, payload)
+}
+
+func (n *Node) hasSchema(topicID string) bool {
+	t, ok := n.meta.TopicByID(topicID)
+	return ok && len(t.Schemas) > 0
 }
 
 // gone lists the topic incarnations that have data here and no record.

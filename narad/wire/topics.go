@@ -63,6 +63,19 @@ type TopicDetail struct {
 	Partial        bool             `json:"partial,omitempty"`
 }
 
+// SchemaHistory is the answer to GET /v1/topics/{t}/schema; Version is 0 and Versions empty without a schema.
+type SchemaHistory struct {
+	Topic    string          `json:"topic"`
+	Version  int             `json:"version"`
+	Versions []SchemaVersion `json:"versions"`
+}
+
+// SchemaVersion is one version of a topic's JSON Schema, from 1.
+type SchemaVersion struct {
+	Version int             `json:"version"`
+	Schema  json.RawMessage `json:"schema"`
+}
+
 // PartitionStats describes one partition's log.
 type PartitionStats struct {
 	Index           int    `json:"index"`

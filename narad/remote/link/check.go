@@ -5,9 +5,11 @@ import (
 	"errors"
 	"time"
 
+	"narad.example/narad/meta"
 	"narad.example/narad/remote/outbound"
 	"narad.example/narad/remote/target"
 	"narad.example/narad/remote/vault"
+	"narad.example/narad/schema"
 	"narad.example/narad/wire"
 )
 
@@ -164,10 +166,20 @@ func unfit(info target.Info, p plan) string {
 		return classDelayChild
 	case info.ID != "" && info.ID == p.parent.ID:
 		return classIsSource
-	case p.parent.ID != "" && info.SchemaVersion > 0: // no topic of this release has a schema, so none can match
+	case p.parent.ID != "" && !sameSchema(&p.parent, info):
 		return classSchema
 	}
 	return ""
+}
+
+// sameSchema tells whether the target has the parent's current schema, or neither has one (TGT-05).
+func sameSchema(parent *meta.Topic, info target.Info) bool {
+	own, version := parent.Schema()
+	if version == 0 || info.SchemaVersion == 0 {
+		return version == info.SchemaVersion
+	}
+	sum, ok := schema.Sum(info.Schema)
+	return ok && sum == own.Sum
 }
 
 // report is this member's line of a check.

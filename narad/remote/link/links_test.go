@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"narad.example/narad/meta"
+	"narad.example/narad/schema"
 	"narad.example/narad/wire"
 )
 
@@ -230,6 +231,53 @@ func TestWhatTheTargetSaysOfItself(t *testing.T) {
 	_, err := r.Attach(t.Context(), root, "orders", attach("c"))
 	require.Equal(t, "credential_unreadable", r.refusal(err, wire.Precondition).Fields["class"])
 	require.Empty(t, r.raft.Children("orders"))
+}
+
+// A link is attached, and goes on after a pause, while the target has the parent's current schema, however it writes it down.
+//
+// covers: TGT-05, TGT-10, BRK-11, WRT-12
+func TestTheTargetHasTheParentsSchema(t *testing.T) {
+	r := newRig(t)
+	parent := r.topic("orders", weekMS)
+	r.remote("dr")
+	put := func(version int, body string) {
+		doc, err := schema.Parse([]byte(body))
+		require.NoError(t, err)
+		r.apply(meta.PutSchema{Alter: &meta.AlterTopic{Name: "orders", ID: parent.ID}, Base: version, Schema: meta.Schema{Body: doc.Raw, Sum: doc.Sum}})
+	}
+	put(0, `true`)
+	put(1, `{"type":"object","minProperties":1}`)
+	const same = `{"name":"orders","id":"1","schema_version":7,"schema":{"minProperties":1.0, "type":"object"}}`
+	differing := []string{
+		`{"name":"orders","id":"1"}`, `{"name":"orders","id":"1","schema_version":2,"schema":true}`, `{"name":"orders","id":"1","schema_version":2}`,
+		`{"name":"orders","id":"1","schema_version":2,"schema":{"type":"object","minProperties":2}}`,
+		`{"name":"orders","id":"1","schema_version":0,"schema":{"type":"object","minProperties":1}}`,
+	}
+	for _, body := range differing {
+		r.target = topicAnswer(body)
+		_, err := r.Attach(t.Context(), root, "orders", attach("c"))
+		require.Equal(t, "schema_mismatch", r.refusal(err, wire.Conflict).Fields["class"], body)
+		tested, err := r.Test(t.Context(), root, "dr", wire.TestRemote{Topic: "orders", Source: "orders"})
+		require.NoError(t, err)
+		require.Equal(t, "schema_mismatch", tested.Class, body)
+	}
+	tested, err := r.Test(t.Context(), root, "dr", wire.TestRemote{Topic: "orders"})
+	require.NoError(t, err)
+	require.Empty(t, tested.Class, "no source, nothing to match")
+	r.target = topicAnswer(same)
+	_, err = r.Attach(t.Context(), root, "orders", attach("c"))
+	require.NoError(t, err)
+	stub, _ := r.raft.Topic("c")
+	require.Empty(t, stub.Schemas)
+
+	_, err = r.Pause(t.Context(), root, "orders", "c", "")
+	require.NoError(t, err)
+	put(2, `{"type":"array"}`)
+	_, err = r.Resume(t.Context(), root, "orders", "c", false)
+	require.Equal(t, "schema_mismatch", r.refusal(err, wire.Conflict).Fields["class"])
+	r.target = topicAnswer(`{"name":"orders","id":"1","schema_version":1,"schema":{"type":"array"}}`)
+	_, err = r.Resume(t.Context(), root, "orders", "c", false)
+	require.NoError(t, err)
 }
 
 // covers: UNS-01, UNS-02, WRT-11

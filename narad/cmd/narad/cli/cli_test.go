@@ -3,8 +3,11 @@ package cli
 import (
 	"bytes"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,7 +54,27 @@ func run(n *node, env map[string]string, stdin string, args ...string) (string, 
 	return out.String(), err
 }
 
-// covers: BRK-14
+// A schema that cannot be read is said before anything is sent.
+//
+// covers: BRK-11
+func TestASchemaThatCannotBeRead(t *testing.T) {
+	n := &node{}
+	file := filepath.Join(t.TempDir(), "s.json")
+	_, err := run(n, nil, "", "topic", "add", "a", "--schema", file)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, os.WriteFile(file, []byte(`{"a"`), 0o600))
+	_, err = run(n, nil, "", "topic", "edit", "a", "--schema", file)
+	require.ErrorIs(t, err, errNotJSON)
+	_, err = run(n, nil, "", "topic", "add", "a", "--schema", "-")
+	require.ErrorIs(t, err, errNotJSON)
+	require.NoError(t, os.WriteFile(file, []byte(`{"a":1}`), 0o600))
+	n.answers = []string{`201 {"name":"a"}`}
+	_, err = run(n, nil, "", "topic", "add", "a", "--schema", file)
+	require.NoError(t, err)
+	require.Equal(t, []string{`POST http://127.0.0.1:7942/v1/topics {"name":"a","schema":{"a":1}}`}, n.seen)
+}
+
+// covers: BRK-14, BRK-11
 func TestCommands(t *testing.T) {
 	const base = "http://127.0.0.1:7942"
 	cases := []struct {
@@ -65,6 +88,10 @@ func TestCommands(t *testing.T) {
 		{"topics ls", "", []string{`200 {"topics":[{"name":"a"}],"next_page_token":"a"}`, `200 {"topics":[{"name":"b"}],"next_page_token":""}`}, []string{"GET " + base + "/v1/topics", "GET " + base + "/v1/topics?page_token=a"}, "b "},
 		{"topic info a", "", []string{`200 {"name":"a"}`}, []string{"GET " + base + "/v1/topics/a"}, `"name": "a"`},
 		{"topic edit a --partitions 9", "", []string{`200 {"name":"a"}`}, []string{"PATCH " + base + `/v1/topics/a {"partitions":9}`}, ""},
+		{"topic add a --schema -", `{"type": "object"}`, []string{`201 {"name":"a"}`}, []string{`POST ` + base + `/v1/topics {"name":"a","schema":{"type":"object"}}`}, ""},
+		{"topic edit a --schema - --schema-base-version 0 --partitions 9", "true", []string{`200 {"name":"a"}`}, []string{"PATCH " + base + `/v1/topics/a {"partitions":9,"schema":true,"schema_base_version":0}`}, ""},
+		{"topic edit a --schema -", "true", []string{`200 {"topic":"a","version":3}`, `200 {"schema_version":4}`}, []string{"GET " + base + "/v1/topics/a/schema", "PATCH " + base + `/v1/topics/a {"schema":true,"schema_base_version":3}`}, `"schema_version": 4`},
+		{"topic schema a", "", []string{`200 {"topic":"a","version":1,"versions":[{"version":1,"schema":{"type":"object"}}]}`}, []string{"GET " + base + "/v1/topics/a/schema"}, `"version": 1`},
 		{"topic rm a --force", "", []string{"204"}, []string{"DELETE " + base + "/v1/topics/a?force=true"}, ""},
 		{"topic attach a b --delay 2s", "", []string{`200 {}`}, []string{"POST " + base + `/v1/topics/a/children {"child":"b","delay_ms":2000}`}, ""},
 		{"topic attach a b --remote r --lanes 4", "", []string{`201 {"warnings":["w"]}`}, []string{"POST " + base + `/v1/topics/a/children {"child":"b","remote":"r","lanes":4}`}, `"w"`},

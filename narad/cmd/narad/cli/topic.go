@@ -12,7 +12,7 @@ import (
 func (g *Global) topicCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "topic", Aliases: []string{"topics"}, Short: "Make, show, change and connect topics"}
 	cmd.AddCommand(g.topicAdd(), g.topicList(), g.topicInfo(), g.topicEdit(), g.topicRemove(), g.topicAttach(), g.topicDetach(), g.topicChildren(),
-		g.topicPause(), g.topicResume(), g.topicSkip(), g.topicWait())
+		g.topicPause(), g.topicResume(), g.topicSkip(), g.topicWait(), g.topicSchema())
 	return cmd
 }
 
@@ -28,12 +28,20 @@ func (g *Global) topicAdd() *cobra.Command {
 	f.IntVar(&req.MaxAckedAheadPerPartition, "max-acked-ahead", 0, "acks ahead of the frontier; 0 is the server's default")
 	f.StringVar(&req.Parent, "parent", "", "make it a child of this topic")
 	f.DurationVar(&delay, "delay", 0, "delay of the child")
+	schema := f.String("schema", "", "file with the JSON Schema of its records, - for standard input")
 	cmd.RunE = g.run(func(cmd *cobra.Command, c *client.Client, args []string) error {
 		req.Name = args[0]
 		if f.Changed("retention") {
 			req.RetentionMS = ms(retention)
 		}
 		req.VisibilityTimeoutMS, req.FanoutDelayMS = visibility.Milliseconds(), delay.Milliseconds()
+		if *schema != "" {
+			body, err := readSchema(cmd, *schema)
+			if err != nil {
+				return err
+			}
+			req.Schema = body
+		}
 		t, err := c.CreateTopic(cmd.Context(), req)
 		if err != nil {
 			return err
@@ -89,6 +97,8 @@ func (g *Global) topicEdit() *cobra.Command {
 	f.IntVar(&partitions, "partitions", 0, "number of partitions, which only grows")
 	f.IntVar(&inFlight, "max-in-flight", 0, "leases per partition")
 	f.IntVar(&ahead, "max-acked-ahead", 0, "acks ahead of the frontier")
+	schema := f.String("schema", "", "file with the next JSON Schema of its records, - for standard input")
+	base := f.Int("schema-base-version", -1, "version that the schema was made from, 0 for none; absent is the present one")
 	cmd.RunE = g.run(func(cmd *cobra.Command, c *client.Client, args []string) error {
 		var req wire.AlterTopic
 		if f.Changed("retention") {
@@ -104,6 +114,11 @@ func (g *Global) topicEdit() *cobra.Command {
 		} {
 			if f.Changed(name) {
 				*to.field = to.value
+			}
+		}
+		if *schema != "" {
+			if err := editSchema(cmd, c, args[0], *schema, *base, &req); err != nil {
+				return err
 			}
 		}
 		d, err := c.AlterTopic(cmd.Context(), args[0], req)
