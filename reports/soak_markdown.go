@@ -33,7 +33,11 @@ func soakMarkdown(p *SoakPage) string {
 			t.Totals.Rounds, t.Totals.Inconclusive, thousands(t.RecordsAnHour()), t.DuplicatesOfThousand(), thousands(t.Totals.WorstLag), seconds(t.Totals.Slowest.MS))
 	}
 	for i := range p.Rounds {
-		if r := &p.Rounds[i]; r.Says != "" {
+		r := &p.Rounds[i]
+		for try, t := range r.Earlier {
+			fmt.Fprintf(&b, "\n**Round %d**, try %d of %d: %s\n", r.Number, try+1, r.Tries, cell(words(t.Verdict)+" "+t.Says))
+		}
+		if r.Says != "" {
 			fmt.Fprintf(&b, "\n**Round %d**: %s: %s\n", r.Number, words(r.Verdict), cell(r.Says))
 			if r.Replay != "" {
 				fmt.Fprintf(&b, "\n    %s\n", r.Replay)

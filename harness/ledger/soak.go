@@ -52,6 +52,7 @@ type SoakRound struct {
 	Recoveries []Recovery     `json:"recoveries,omitempty"` // the slowest ones
 	Folder     string         `json:"folder,omitempty"`     // below the soak's, of a round that is kept
 	Replay     string         `json:"replay,omitempty"`     // the command that plays a kept round again
+	Earlier    []Try          `json:"earlier,omitempty"`    // the times before the last one, each of which proved nothing; their folders are below the soak's
 }
 
 // Recovery is how long after a fault's end every link showed itself sound again.

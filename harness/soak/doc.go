@@ -12,8 +12,8 @@
 // when it has passed. What grows in one cluster over a day is not seen here; scenarios/cluster/day.yaml looks for that in virtual time, and a longer
 // round for a quarter of an hour.
 //
-// A round that proved nothing is played once more at once, the same schedule; one that proved nothing twice is counted, its folder is among the last few
-// that are kept, and the soak goes on. More than one such round in ten at the end, or several in a row at any time, and the soak proved nothing.
+// A round that proved nothing is played once more at once, the same schedule, and why is kept; one that proved nothing twice is counted, and the soak
+// goes on. The last few folders of such tries stay. More than one such round in ten at the end, or several in a row at any time, and the soak proved nothing.
 //
 // Loops: none of its own. What a round starts, the player (run.One) waits for.
 //

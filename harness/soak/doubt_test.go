@@ -30,6 +30,11 @@ func TestARoundThatProvedNothingIsPlayedOnceMore(t *testing.T) {
 	require.Equal(t, 2, read.Rounds[1].Tries)
 	require.EqualValues(t, 120_000, read.Rounds[1].DurationMS)
 	require.Contains(t, p.said[1], "round 2 proved nothing and is played once more: no gap: what broke")
+	require.Equal(t, []ledger.Try{{Folder: "rounds/0002", Verdict: ledger.Inconclusive, Says: "no gap: what broke"}}, read.Rounds[1].Earlier)
+	require.FileExists(t, filepath.Join(o.Dir, "rounds", "0002", reports.HTMLName), "why it proved nothing can be looked at")
+	require.NoDirExists(t, filepath.Join(o.Dir, "rounds", "0002.try-2"))
+	require.Contains(t, text(t, o.Dir, reports.HTMLName), `before it, inconclusive</span> (<a href="rounds/0002/index.html">kept</a>): no gap: what broke`)
+	require.Contains(t, text(t, o.Dir, reports.MarkdownName), "**Round 2**, try 1 of 2: inconclusive no gap: what broke")
 }
 
 func TestMoreThanOneInTenThatProvedNothing(t *testing.T) {
@@ -46,6 +51,7 @@ func TestMoreThanOneInTenThatProvedNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, many, read.Totals.Inconclusive)
 		require.DirExists(t, filepath.Join(o.Dir, read.Rounds[0].Folder))
+		require.Equal(t, "rounds/0001.try-2", read.Rounds[0].Folder)
 		return read
 	}
 	require.Equal(t, ledger.Pass, after(2).Verdict)
@@ -86,6 +92,12 @@ func TestOfThoseThatProvedNothingTheLastFewStay(t *testing.T) {
 			kept++
 			require.DirExists(t, filepath.Join(o.Dir, r.Folder))
 			require.Contains(t, r.Replay, r.Folder)
+		}
+		for _, e := range r.Earlier {
+			if e.Folder != "" {
+				kept++
+				require.DirExists(t, filepath.Join(o.Dir, e.Folder))
+			}
 		}
 	}
 	require.Equal(t, keptDoubts, kept)

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,31 +19,35 @@ import (
 // fileName is a round's scenario file in its folder.
 const fileName = "round.yaml"
 
-// round plays one round, more than once when it proves nothing, and keeps or prunes its folder.
+// round plays one round, more than once when it proves nothing, and keeps or prunes its folders.
 func (s *soak) round(ctx context.Context, number int) (ledger.SoakRound, error) {
 	at := time.Since(s.began)
+	var earlier []ledger.Try
 	for try := 1; ; try++ {
 		p, err := s.play(ctx, number, try)
 		if err != nil {
 			return ledger.SoakRound{}, err
 		}
 		row := rowOf(number, p.scenario, &p.result, filepath.Join(p.dir, p.result.Folder))
-		row.Tries, row.AtMS, row.DurationMS = try, at.Milliseconds(), (time.Since(s.began) - at).Milliseconds()
-		row.Cut = row.Verdict != ledger.Fail && ctx.Err() != nil
-		again := row.Verdict == ledger.Inconclusive && !row.Cut && try < tries
-		if row.Verdict == ledger.Pass && !row.Cut || again {
-			if err = os.RemoveAll(p.dir); err != nil {
-				return row, fmt.Errorf("soak: pruning round %d: %w", number, err)
-			}
-		}
-		if again {
-			s.o.Say(fmt.Sprintf("round %d proved nothing and is played once more: %s", number, row.Says))
-			continue
-		}
+		row.Tries, row.AtMS, row.DurationMS, row.Earlier = try, at.Milliseconds(), (time.Since(s.began) - at).Milliseconds(), earlier
+		row.Cut = row.Verdict != ledger.Fail && ended(ctx)
 		if row.Verdict == ledger.Pass && !row.Cut {
-			return row, nil
+			if err = os.RemoveAll(p.dir); err != nil {
+				err = fmt.Errorf("soak: pruning round %d: %w", number, err)
+			}
+			return row, errors.Join(err, s.prune(&row))
 		}
-		return row, s.keep(&row, p)
+		if perr := reports.Write(p.dir); perr != nil {
+			row.Says += "; it has no page: " + perr.Error() // its data is there
+		}
+		if row.Verdict != ledger.Inconclusive || row.Cut || try >= tries {
+			s.keep(&row, p)
+			return row, s.prune(&row)
+		}
+		one := ledger.TryOf(&p.result)
+		one.Folder = s.folder(p)
+		earlier = append(earlier, one)
+		s.o.Say(fmt.Sprintf("round %d proved nothing and is played once more: %s (%s)", number, row.Says, p.dir))
 	}
 }
 
@@ -101,12 +106,14 @@ func (s *soak) remake(number int) string {
 	return fmt.Sprintf("bin/chaos soak --backend %s --seed %d --round %s --first %d --count 1", s.book.Backend, s.o.Seed, s.o.Ground.Length, number)
 }
 
-// keep makes the page of a round that did not pass and notes where it lies; of those that proved nothing the last few stay.
-func (s *soak) keep(row *ledger.SoakRound, p *played) error {
-	if err := reports.Write(p.dir); err != nil {
-		row.Says += "; it has no page: " + err.Error() // its data is there
-	}
-	row.Folder = filepath.Join(ledger.RoundsName, filepath.Base(p.dir))
+// folder is a played round's below the soak's.
+func (*soak) folder(p *played) string {
+	return filepath.Join(ledger.RoundsName, filepath.Base(p.dir))
+}
+
+// keep notes where a round lies that did not pass.
+func (s *soak) keep(row *ledger.SoakRound, p *played) {
+	row.Folder = s.folder(p)
 	row.Replay = s.replay(p.scenario.File)
 	if row.Verdict == ledger.Fail {
 		judge, says := judgeOf(&p.result)
@@ -114,19 +121,43 @@ func (s *soak) keep(row *ledger.SoakRound, p *played) error {
 			Round: row.Number, Judge: judge, Says: says, Folder: row.Folder, File: filepath.Join(row.Folder, fileName),
 			Replay: []string{row.Replay, s.remake(row.Number)},
 		}
-		return nil
 	}
-	kept := 1
-	for i := range slices.Backward(s.book.Rounds) {
-		old := &s.book.Rounds[i]
-		if old.Folder == "" {
-			continue
+}
+
+// prune leaves the last few folders of those that proved nothing, this round's among them. That of a violation is no such folder.
+func (s *soak) prune(row *ledger.SoakRound) error {
+	kept := 0
+	leave := func(folder *string) (gone bool, err error) {
+		if *folder == "" {
+			return false, nil
 		}
-		if kept++; kept > keptDoubts {
-			if err := os.RemoveAll(filepath.Join(s.o.Dir, old.Folder)); err != nil {
-				return fmt.Errorf("soak: pruning round %d: %w", old.Number, err)
+		if kept++; kept <= keptDoubts {
+			return false, nil
+		}
+		if err = os.RemoveAll(filepath.Join(s.o.Dir, *folder)); err != nil {
+			return false, fmt.Errorf("soak: pruning %s: %w", *folder, err)
+		}
+		*folder = ""
+		return true, nil
+	}
+	rows := []*ledger.SoakRound{row}
+	for i := range slices.Backward(s.book.Rounds) {
+		rows = append(rows, &s.book.Rounds[i])
+	}
+	for _, r := range rows {
+		if r.Verdict != ledger.Fail {
+			gone, err := leave(&r.Folder)
+			if err != nil {
+				return err
 			}
-			old.Folder, old.Replay = "", ""
+			if gone {
+				r.Replay = ""
+			}
+		}
+		for i := range slices.Backward(r.Earlier) {
+			if _, err := leave(&r.Earlier[i].Folder); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

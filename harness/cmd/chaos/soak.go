@@ -41,9 +41,10 @@ func soakCommand() *cobra.Command {
 		Long: "Plays one random round after the other, each on clusters of its own and with all judges at its end, until the time is over. The row of rounds\n" +
 			"follows from the seed. The report in its folder (index.html, summary.md, soak.json) is replaced after every round, and so whole at any time.\n\n" +
 			"It keeps one row of every round; the folder of a round that passed goes. It stops at the first violation, and keeps that round whole: scenario\n" +
-			"file, ledgers, node logs, page, and the commands that play it again. Of rounds that proved nothing, twice, the last ten folders stay. Before a\n" +
-			"round begins the disks of its folder and of the nodes' data must have --keep-free-mib free, or it ends with exit code 2.\n\n" +
-			"Exit codes: 0 every promise held for the whole time, 1 a violation, 2 ended early, no room, more than one round in ten proved nothing or five\n" +
+			"file, ledgers, node logs, page, and the commands that play it again. A round that proved nothing is played once more; of such tries the last ten\n" +
+			"folders stay. Before a round begins the disks of its folder and of the nodes' data must have --keep-free-mib free, or it ends with\n" +
+			"exit code 2.\n\n" +
+			"Exit codes: 0 every promise held for the whole time, 1 a violation, 2 ended early, no room, more than one round in ten proved nothing twice or five\n" +
 			"in a row, or harness trouble, 3 a flag that makes no sense.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !c.Flags().Changed("seed") {
