@@ -15,7 +15,7 @@ LDFLAGS   := -s -w -X main.version=$(VERSION)
 
 export CGO_ENABLED
 
-.PHONY: help build test test-again lint fmt chaos matrix chaos-sim chaos-process chaos-container mutants explore bench demo demo-down clean
+.PHONY: help build test test-again lint fmt chaos matrix chaos-sim chaos-process chaos-container mutants explore soak bench demo demo-down clean
 
 help: ## Print the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -75,6 +75,9 @@ mutants: build ## Plant one bug at a time and fail unless a scenario catches it.
 
 explore: build ## Run random schedules in virtual time and shrink what fails (COUNT=500 SEED=1, or FOR=5m).
 	bin/chaos explore $(if $(FOR),--for $(FOR),--count $(COUNT)) --seed $(SEED)
+
+soak: build ## Play random rounds on real clusters for hours (FOR=8h SEED=1); report in reports/out/soak/latest.
+	bin/chaos soak --backend auto --for $(or $(FOR),8h) --seed $(SEED)
 
 bench: build ## Measure throughput against the floor of the same run.
 	bin/chaos bench

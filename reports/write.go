@@ -16,9 +16,17 @@ import (
 //go:embed page.html
 var pageSource string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"words": words, "ms": seconds, "n": thousands,
-}).Parse(pageSource))
+//go:embed style.html
+var styleSource string
+
+var page = parse("page", pageSource)
+
+// parse makes a page's template with the style that all pages share.
+func parse(name, source string) *template.Template {
+	t := template.New(name).Funcs(template.FuncMap{"words": words, "ms": seconds, "n": thousands, "span": span})
+	template.Must(t.New("style").Parse(styleSource))
+	return template.Must(t.Parse(source))
+}
 
 // words is a verdict as a person reads it.
 func words(verdict string) string { return strings.ReplaceAll(verdict, "_", " ") }

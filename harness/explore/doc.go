@@ -6,6 +6,8 @@
 // scenario file that names its seed, its judge and the command that runs it again. What shrinks keeps failing by the same judge; a schedule that
 // fails only now and then is tried more than once before a change to it counts as harmless.
 //
+// Round makes the schedules of a soak (harness/soak) from the same parts, for clusters of several nodes and for real processes.
+//
 // Loops: Workers.Run has one goroutine for each worker and, while a schedule runs, one that reads the worker's answer; Run has one that hands out
 // schedules. All of them are waited for before Run returns, and its context ends them together with the worker processes.
 //

@@ -23,6 +23,7 @@ const drained = 300 * second
 
 // generator fills one schedule. Each part throws dice of its own, derived by name, so that a new choice in one part leaves the others as they are.
 type generator struct {
+	of     string // whose schedule it is: explore or soak
 	seed   uint64
 	number int
 	s      *scenarios.Scenario
@@ -33,7 +34,7 @@ type generator struct {
 
 // Schedule makes the schedule of that number under a seed. It is pure: two calls give the same scenario, with every default filled.
 func Schedule(seed uint64, number int) *scenarios.Scenario {
-	g := &generator{seed: seed, number: number, s: &scenarios.Scenario{
+	g := &generator{of: "explore", seed: seed, number: number, s: &scenarios.Scenario{
 		Name:     fmt.Sprintf("explored %d of seed %d", number, seed),
 		Covers:   []string{"HAR-05", "HAR-06", "HAR-09", "HAR-10", "HAR-15", "HAR-16"},
 		Backends: &scenarios.Backends{Only: []string{"sim"}, Reason: "explored in virtual time"},
@@ -60,7 +61,7 @@ func Schedule(seed uint64, number int) *scenarios.Scenario {
 }
 
 func (g *generator) dice(part string) dice {
-	return dice{workload.Source(g.seed, fmt.Sprintf("explore %d %s", g.number, part))}
+	return dice{workload.Source(g.seed, fmt.Sprintf("%s %d %s", g.of, g.number, part))}
 }
 
 // links makes one or two topics and one or two links, which share the remote.

@@ -62,6 +62,7 @@ var arrows = map[string][]string{
 	"harness/mutants":         {},
 	"harness/demo":            {"narad/client", "narad/wire", "fakes"},
 	"harness/explore":         {"harness/cluster/sim", "harness/ledger", "harness/run", "harness/spawn", "harness/workload", "scenarios"},
+	"harness/soak":            {"harness/explore", "harness/ledger", "harness/run", "narad/wire", "reports", "scenarios"},
 	"harness/run":             {"*"},
 	"harness/house":           {},
 	"harness/cmd/chaos":       {"*"},

@@ -44,7 +44,7 @@ func All(ctx context.Context, batches []Batch, head ledger.Run, root string, one
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return head, fmt.Errorf("run folder: %w", err)
 	}
-	if err := pointLatest(root); err != nil {
+	if err := PointLatest(root); err != nil {
 		return head, err
 	}
 	b := &book{root: root, head: head}
@@ -188,8 +188,8 @@ func notReached(s *scenarios.Scenario, backend string) ledger.ScenarioRun {
 	}
 }
 
-// pointLatest makes the link "latest" beside root point at it. A file of that name that is no link is left alone and reported.
-func pointLatest(root string) error {
+// PointLatest makes the link "latest" beside a run folder, or a soak's, point at it. A file of that name that is no link is left alone and reported.
+func PointLatest(root string) error {
 	link := filepath.Join(filepath.Dir(root), LatestName)
 	info, err := os.Lstat(link)
 	switch {

@@ -62,7 +62,7 @@ func root() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	c.AddCommand(runCommand(), lintCommand(), listCommand(), reportCommand(), mutantsCommand(), benchCommand(), demoCommand())
-	c.AddCommand(exploreCommand(), exploreWorkerCommand(), workerCommand())
+	c.AddCommand(exploreCommand(), soakCommand(), exploreWorkerCommand(), workerCommand())
 	c.AddCommand(roleCommands()...)
 	c.AddCommand(floorCommands()...)
 	return c

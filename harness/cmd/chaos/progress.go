@@ -44,6 +44,13 @@ func (s *screen) line(text string) {
 	_, _ = fmt.Fprintln(s.out, text)
 }
 
+// say writes a line of its own.
+func (s *screen) say(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.line(text)
+}
+
 // Started names the scenario.
 func (s *screen) Started(scenario, file, backend string, seed uint64) {
 	s.mu.Lock()

@@ -8,10 +8,14 @@ import (
 
 func reportCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "report RUN-FOLDER...", Short: "Make the pages of a run again from its data", Args: cobra.MinimumNArgs(1),
+		Use: "report FOLDER...", Short: "Make the pages of a run or a soak again from its data", Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, dir := range args {
-				if err := reports.Write(dir); err != nil {
+				write := reports.Write
+				if reports.IsSoak(dir) {
+					write = reports.WriteSoak
+				}
+				if err := write(dir); err != nil {
 					return err
 				}
 			}
