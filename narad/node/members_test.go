@@ -288,6 +288,34 @@ func TestADecommissionWaitsForAnElection(t *testing.T) {
 	})
 }
 
+// So does a write of a remote.
+//
+// covers: BRK-06, WRT-01
+func TestARemoteWriteWaitsForAnElection(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		all := b.three("n")
+		first := leader(all)
+		rest := slices.DeleteFunc(slices.Clone(all), func(m *machine) bool { return m == first })
+		remotes := rest[0].client().Remotes()
+		for _, name := range []string{"b", "c"} {
+			_, err := remotes.Create(t.Context(), wire.CreateRemote{
+				Name: name, URL: "https://b.example:7942", Username: "link", Password: "a password of this test alone",
+			})
+			require.NoError(t, err)
+		}
+		first.kill(false)
+		began := time.Now()
+		require.NoError(t, remotes.Delete(t.Context(), "b", false))
+		require.Greater(t, time.Since(began), 500*time.Millisecond, "somebody was elected first")
+		rest[1].kill(false)
+		time.Sleep(10 * time.Second)
+		began = time.Now()
+		require.ErrorContains(t, remotes.Delete(t.Context(), "c", false), "no leader; try again")
+		require.Equal(t, 3*time.Second, time.Since(began).Round(time.Second))
+		rest[0].stop()
+	})
+}
+
 // What a client hears of a call to the leader that failed: a refusal as it is, else whether anything may have been done.
 //
 // covers: BRK-07, BRK-14

@@ -44,18 +44,31 @@ func (n *Node) isAdmin(user string) bool {
 }
 
 // RemoteWrite carries a write to the leader: to this node when it leads, else over the node RPC (link.Leader). It is sent
-// once. A leader of a release that does not know it is a refusal that names the leader.
-func (n *Node) RemoteWrite(ctx context.Context, body []byte) ([]byte, error) {
+// once; a cluster that elects is waited for, as by other writes of metadata. A leader of a release that does not know it is a refusal that names
+// the leader.
+func (n *Node) RemoteWrite(ctx context.Context, body []byte) (answer []byte, err error) {
+	err = n.meta.WithLeader(ctx, func() (err error) {
+		answer, err = n.writeRemote(ctx, body)
+		return err
+	})
+	return answer, err
+}
+
+// writeRemote asks the leader of this moment; meta.ErrNotLeader says that there is none.
+func (n *Node) writeRemote(ctx context.Context, body []byte) ([]byte, error) {
 	if n.meta.IsLeader() {
 		return n.remote.links.ServeRemoteWrite(ctx, body)
 	}
 	leader, addr, ok := n.meta.Leader()
 	if !ok || n.plane.client == nil {
-		return nil, wire.Refuse(wire.Unavailable, "no leader; nothing was changed").After(noLeaderRetry)
+		return nil, meta.ErrNotLeader
 	}
 	answer, err := n.plane.client.Call(ctx, addr, link.OpRemoteWrite, body)
-	if errors.Is(err, peer.ErrUnknownOp) { // WRT-08; nothing was changed there
+	switch {
+	case errors.Is(err, peer.ErrUnknownOp): // WRT-08; nothing was changed there
 		return nil, meta.OldRelease(leader)
+	case errors.Is(err, peer.ErrUnreachable): // it was not sent: a leader that died leads until the others notice
+		return nil, meta.ErrNotLeader
 	}
 	return answer, err
 }

@@ -62,8 +62,8 @@ func TestATopicWithASchema(t *testing.T) {
 		}
 		err = c.ProduceBatch(t.Context(), "orders", "", batch(`{"id":1}`, `{"id":2}`, `{"id":"c4n4ry"}`, `[]`))
 		declined(t, err, 400, `message 2: the payload does not match the schema (version 1): at "/id": type wants integer`)
-		require.EqualValues(t, 4, m.value(`narad_produce_rejections_total{reason="schema",topic="orders"}`))
-		require.EqualValues(t, 3, m.value(`narad_produce_rejections_total{reason="schema",topic="copy"}`))
+		require.InDelta(t, 4, m.value(`narad_produce_rejections_total{reason="schema",topic="orders"}`), 0)
+		require.InDelta(t, 3, m.value(`narad_produce_rejections_total{reason="schema",topic="copy"}`), 0)
 		require.NotContains(t, m.log.String(), "c4n4ry")
 		require.Zero(t, m.count("orders"))
 		require.NoError(t, c.ProduceBatch(t.Context(), "orders", "", batch(`{"id":1}`, `{"id":2,"more":[]}`)))

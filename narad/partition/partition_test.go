@@ -260,7 +260,7 @@ func TestImportKeepsOffsetsAndTimes(t *testing.T) {
 	torn := read(begin+3, 2)
 	torn.Bodies[1] = torn.Bodies[1][:headBytes-1]
 	require.ErrorIs(t, target.Import(t.Context(), torn), ErrForeign)
-	require.EqualValues(t, begin+3, target.HighWatermark(), "nothing of it was stored")
+	require.Equal(t, begin+3, target.HighWatermark(), "nothing of it was stored")
 	for next := begin + 3; next < source.HighWatermark(); next = target.HighWatermark() {
 		require.NoError(t, target.Import(t.Context(), read(next, 100)))
 		require.Greater(t, target.HighWatermark(), next)
