@@ -53,6 +53,7 @@ type stage struct {
 	meta leading
 	dead map[string]bool
 	left map[string]int64 // in the ingress of members; below 0 does not answer
+	told bool             // the last one that was asked knew that it leaves
 	now  time.Time
 }
 
@@ -70,6 +71,7 @@ func newStage(t *testing.T, members ...string) *stage {
 		Backlog: func(_ context.Context, member, drain string) (int64, error) {
 			m, _ := s.meta.Member(member)
 			require.Equal(t, m.Drain, drain)
+			s.told = m.Leaving
 			if s.left[member] < 0 {
 				return 0, errors.New("silent")
 			}

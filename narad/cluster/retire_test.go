@@ -117,7 +117,10 @@ func TestADecommissionStepByStep(t *testing.T) {
 	require.Equal(t, wire.NoHealthyMajority, s.blocked("d"))
 	require.Equal(t, []string{"a", "b", "c", "d"}, s.servers())
 	clear(s.dead)
+	require.False(t, s.told)
+	s.left["d"] = -1 // it does not answer any more, which keeps it from nothing
 	s.look(time.Second)
+	require.True(t, s.told, "it is asked once more, so that it hears before it is out of Raft")
 	require.Equal(t, []string{"a", "b", "c"}, s.servers())
 	_, there := s.meta.Member("d")
 	require.False(t, there)
