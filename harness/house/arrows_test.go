@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 	"narad/cmd/narad/cli":   {"narad/client"},
 
 	"scenarios":               {"narad/wire"},
-	"harness/ledger":          {"narad/wire"},
+	"harness/ledger":          {"narad/vfs", "narad/wire"},
 	"harness/invariant":       {"harness/ledger"},
 	"harness/workload":        {"harness/ledger", "narad/client"},
 	"harness/cluster/rigtest": {"harness/cluster"},

@@ -40,6 +40,9 @@ func steps(s *ledger.Scenario) *finding {
 // processor miss their leader although no fault took it away; then the answer is right, and proves nothing. A single node leads always, and in virtual
 // time every election has a fault behind it.
 func electing(s *ledger.Scenario, o *ledger.Operation) bool {
-	alone := !strings.HasPrefix(o.Node, "target-") && s.Facts.Sources <= 1
-	return !s.Facts.Virtual && !alone && o.Status == http.StatusServiceUnavailable && o.Expect < http.StatusMultipleChoices
+	nodes := s.Facts.Sources
+	if strings.HasPrefix(o.Node, "target-") {
+		nodes = s.Facts.TargetNodes
+	}
+	return !s.Facts.Virtual && nodes > 1 && o.Status == http.StatusServiceUnavailable && o.Expect < http.StatusMultipleChoices
 }

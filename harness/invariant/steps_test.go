@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,12 +15,13 @@ func TestA503OfARealClusterThatElectsProvesNothing(t *testing.T) {
 		node    string
 		status  int
 		expect  int
-		sources int
+		nodes   int
 		virtual bool
 		want    string
 	}{
 		"electing":          {"source-1", 503, 200, 3, false, ledger.Inconclusive},
-		"target":            {"target-1", 503, 204, 1, false, ledger.Inconclusive},
+		"target":            {"target-1", 503, 204, 3, false, ledger.Inconclusive},
+		"a single target":   {"target-1", 503, 204, 1, false, ledger.Fail},
 		"a single node":     {"source-1", 503, 200, 1, false, ledger.Fail},
 		"virtual":           {"source-1", 503, 200, 3, true, ledger.Fail},
 		"another status":    {"source-1", 500, 200, 3, false, ledger.Fail},
@@ -27,8 +29,11 @@ func TestA503OfARealClusterThatElectsProvesNothing(t *testing.T) {
 		"503 asked for":     {"source-1", 503, 503, 3, false, ledger.Pass},
 	} {
 		s := &ledger.Scenario{
-			Facts:      ledger.Facts{Sources: c.sources, Virtual: c.virtual},
+			Facts:      ledger.Facts{Virtual: c.virtual},
 			Operations: []ledger.Operation{{Kind: ledger.KindAdmin, Node: c.node, Action: "remote.update", Target: "b", Status: c.status, Expect: c.expect}},
+		}
+		if s.Facts.Sources, s.Facts.TargetNodes = c.nodes, 5-c.nodes; strings.HasPrefix(c.node, "target-") {
+			s.Facts.Sources, s.Facts.TargetNodes = 5-c.nodes, c.nodes
 		}
 		require.Equal(t, c.want, steps(s).verdict("steps").Verdict, name)
 	}

@@ -3,30 +3,31 @@ package ledger
 // Facts is facts.json: what the judges must know of a scenario beside its streams. The harness writes it last, and once early
 // so that an aborted run has one.
 type Facts struct {
-	Scenario string   `json:"scenario"`
-	Epoch    int64    `json:"epoch_ms"` // Unix milliseconds from which all times of the folder count
-	Backend  string   `json:"backend"`
-	Virtual  bool     `json:"virtual"`           // virtual time: short states can be seen, clocks are exact
-	Fake     bool     `json:"fake"`              // the target is a scripted fake: it has no log to read back
-	Sources  int      `json:"sources,omitempty"` // nodes of the source
-	Parents  []string `json:"parents,omitempty"` // topics that were read back whole into parent.jsonl
-	Targets  []string `json:"targets,omitempty"` // topics that were read back whole into target.jsonl
-	WireRead bool     `json:"wire_read"`         // wire.jsonl holds all that the tap saw
-	LogsRead bool     `json:"logs_read"`         // audit.jsonl and nodes/ hold the logs of every node
-	LeftRead bool     `json:"left_read"`         // somebody looked for what the run left behind
-	Left     []string `json:"left,omitempty"`    // what of it was still there, in words
-	Links    []Link   `json:"links"`             // one for each attach epoch
-	Phases   Phases   `json:"phases"`
-	Waiting  []string `json:"waiting,omitempty"` // what had not drained at the deadline, in words
-	Healed   bool     `json:"healed"`            // every fault was taken back and that was verified
-	Deaths   []Death  `json:"deaths,omitempty"`
-	Steps    []Step   `json:"steps,omitempty"` // a fake's script and how often each step answered
-	Drops    []Drop   `json:"drops,omitempty"`
-	Looks    []Look   `json:"looks,omitempty"`
-	Expect   Expect   `json:"expect"`
-	Relax    []Relax  `json:"relax,omitempty"`
-	Aborted  bool     `json:"aborted,omitempty"` // the run was ended early: what is missing proves nothing
-	Trouble  []string `json:"trouble,omitempty"` // what went wrong in the harness itself: no verdict on the product
+	Scenario    string   `json:"scenario"`
+	Epoch       int64    `json:"epoch_ms"` // Unix milliseconds from which all times of the folder count
+	Backend     string   `json:"backend"`
+	Virtual     bool     `json:"virtual"`                // virtual time: short states can be seen, clocks are exact
+	Fake        bool     `json:"fake"`                   // the target is a scripted fake: it has no log to read back
+	Sources     int      `json:"sources,omitempty"`      // nodes of the source
+	TargetNodes int      `json:"target_nodes,omitempty"` // nodes of the target, none of a fake
+	Parents     []string `json:"parents,omitempty"`      // topics that were read back whole into parent.jsonl
+	Targets     []string `json:"targets,omitempty"`      // topics that were read back whole into target.jsonl
+	WireRead    bool     `json:"wire_read"`              // wire.jsonl holds all that the tap saw
+	LogsRead    bool     `json:"logs_read"`              // audit.jsonl and nodes/ hold the logs of every node
+	LeftRead    bool     `json:"left_read"`              // somebody looked for what the run left behind
+	Left        []string `json:"left,omitempty"`         // what of it was still there, in words
+	Links       []Link   `json:"links"`                  // one for each attach epoch
+	Phases      Phases   `json:"phases"`
+	Waiting     []string `json:"waiting,omitempty"` // what had not drained at the deadline, in words
+	Healed      bool     `json:"healed"`            // every fault was taken back and that was verified
+	Deaths      []Death  `json:"deaths,omitempty"`
+	Steps       []Step   `json:"steps,omitempty"` // a fake's script and how often each step answered
+	Drops       []Drop   `json:"drops,omitempty"`
+	Looks       []Look   `json:"looks,omitempty"`
+	Expect      Expect   `json:"expect"`
+	Relax       []Relax  `json:"relax,omitempty"`
+	Aborted     bool     `json:"aborted,omitempty"` // the run was ended early: what is missing proves nothing
+	Trouble     []string `json:"trouble,omitempty"` // what went wrong in the harness itself: no verdict on the product
 }
 
 // Link is one attach epoch of a remote child.

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"narad.example/narad/vfs"
 )
 
 // Writer appends values as JSON lines. It is safe for several goroutines.
@@ -114,11 +116,13 @@ func WriteJSON(path string, v any) error {
 	if err = os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("run folder: %w", err)
 	}
-	if err = os.WriteFile(path+".new", append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("run folder: %w", err)
-	}
-	if err = os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("run folder: %w", err)
+	return Replace(path, append(data, '\n'))
+}
+
+// Replace puts data in place of a file, durably: whoever reads sees the old one or the new one, also after the machine has died.
+func Replace(path string, data []byte) error {
+	if err := vfs.WriteFile(vfs.OS(), path, data, 0o644); err != nil {
+		return fmt.Errorf("replacing %s: %w", filepath.Base(path), err)
 	}
 	return nil
 }

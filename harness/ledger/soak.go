@@ -1,12 +1,5 @@
 package ledger
 
-import (
-	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
-)
-
 // SoakName is the head of a soak's folder, which holds the rounds that are kept below RoundsName, each a run folder.
 const (
 	SoakName   = "soak.json"
@@ -91,46 +84,4 @@ type SoakViolation struct {
 	Folder string   `json:"folder"`
 	File   string   `json:"file"`
 	Replay []string `json:"replay"` // commands: the round's file again, and the round made anew from the seed
-}
-
-// Replace writes a file beside its place, makes it safe on the disk and puts it there: whoever reads sees the old one or the new one, also after the
-// machine has died.
-func Replace(path string, data []byte) error {
-	fail := func(err error) error { return fmt.Errorf("replacing %s: %w", filepath.Base(path), err) }
-	f, err := os.Create(path + ".new")
-	if err != nil {
-		return fail(err)
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		_ = os.Remove(path + ".new")
-		return fail(err)
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return fail(err)
-	}
-	defer func() { _ = dir.Close() }()
-	if err = dir.Sync(); err != nil {
-		return fail(err)
-	}
-	return nil
-}
-
-// ReplaceJSON is Replace with v as one indented document.
-func ReplaceJSON(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("replacing %s: %w", filepath.Base(path), err)
-	}
-	return Replace(path, append(data, '\n'))
 }

@@ -15,14 +15,14 @@ import (
 func TestReplaceIsSeenWholeOrNotAtAll(t *testing.T) {
 	path := filepath.Join(t.TempDir(), SoakName)
 	long := strings.Repeat("x", 200_000)
-	require.NoError(t, ReplaceJSON(path, Soak{Says: long}))
+	require.NoError(t, WriteJSON(path, Soak{Says: long}))
 	var writer sync.WaitGroup
 	over := make(chan struct{})
 	var failed error
 	writer.Go(func() {
 		defer close(over)
 		for i := range 50 {
-			if err := ReplaceJSON(path, Soak{Seed: uint64(i), Says: long}); err != nil {
+			if err := WriteJSON(path, Soak{Seed: uint64(i), Says: long}); err != nil {
 				failed = err
 				return
 			}

@@ -59,7 +59,7 @@ func newPlay(s *scenarios.Scenario, o *Options) (*play, error) {
 		p.events = Silent{}
 	}
 	p.facts = ledger.Facts{
-		Scenario: s.Name, Epoch: p.epoch.UnixMilli(), Backend: o.Backend.Name(), Virtual: o.Virtual, Fake: s.Target.Fake != nil, Sources: s.Source.Nodes, Links: []ledger.Link{},
+		Scenario: s.Name, Epoch: p.epoch.UnixMilli(), Backend: o.Backend.Name(), Virtual: o.Virtual, Fake: s.Target.Fake != nil, Sources: s.Source.Nodes, TargetNodes: s.Target.Nodes, Links: []ledger.Link{},
 		Expect: expectation(s), Relax: relaxed(s),
 	}
 	var err error

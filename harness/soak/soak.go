@@ -159,7 +159,7 @@ func (s *soak) write() error {
 	if b.Ended == "" {
 		b.Verdict, b.Says = ledger.Inconclusive, "it has not ended: it runs, or it was killed"
 	}
-	if err := ledger.ReplaceJSON(filepath.Join(s.o.Dir, ledger.SoakName), b); err != nil {
+	if err := ledger.WriteJSON(filepath.Join(s.o.Dir, ledger.SoakName), b); err != nil {
 		return err
 	}
 	return reports.WriteSoak(s.o.Dir)

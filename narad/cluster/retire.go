@@ -59,7 +59,7 @@ func (c *Controller) remove(ctx context.Context, members []meta.Member, m meta.M
 	if !majority(c.Meta.Servers(), m.ID, c.Dead) {
 		return wire.Reason{Code: wire.NoHealthyMajority, Message: "too few of the other voters are alive"}
 	}
-	if !c.Dead(m.ID) {
+	if m.ID != c.Node && !c.Dead(m.ID) {
 		// Its answer means that it knows that it leaves: once it is out of Raft nothing tells it any more. Without one it leaves all the same.
 		_, _ = c.Backlog(ctx, m.ID, m.Drain)
 	}

@@ -116,8 +116,8 @@ func (c *Client) connect(addr string) (*conn, error) {
 			}),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTime / 2}),
 			grpc.WithStatsHandler(sentWatch{}),
-			grpc.WithInitialWindowSize(4<<20), grpc.WithInitialConnWindowSize(8<<20),
-			grpc.WithWriteBufferSize(256<<10), grpc.WithReadBufferSize(256<<10),
+			grpc.WithInitialWindowSize(callWindow), grpc.WithInitialConnWindowSize(connWindow),
+			grpc.WithWriteBufferSize(connBuffer), grpc.WithReadBufferSize(connBuffer),
 			grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
 		)
 		if err != nil {

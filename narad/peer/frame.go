@@ -17,6 +17,14 @@ const service = "narad.Peer"
 // maxMessage bounds one call and one answer: a commit of 8 MiB to a peer, with room for its encoding.
 const maxMessage = 64 << 20
 
+// What one call, and all of a connection, may send before the other side has taken it, and what is read and written at once: as much as one answer
+// of a move, which would wait for the other side dozens of times with gRPC's own (BenchmarkAnswers).
+const (
+	callWindow = 4 << 20
+	connWindow = 8 << 20
+	connBuffer = 256 << 10
+)
+
 // rawCodec hands byte slices through gRPC as they are.
 type rawCodec struct{}
 

@@ -48,8 +48,8 @@ func NewServer(o ServerOptions) *Server {
 		grpc.ForceServerCodecV2(rawCodec{}),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
 		grpc.ConnectionTimeout(2*handshakeTimeout),
-		grpc.InitialWindowSize(4<<20), grpc.InitialConnWindowSize(8<<20),
-		grpc.WriteBufferSize(256<<10), grpc.ReadBufferSize(256<<10),
+		grpc.InitialWindowSize(callWindow), grpc.InitialConnWindowSize(connWindow),
+		grpc.WriteBufferSize(connBuffer), grpc.ReadBufferSize(connBuffer),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveTime / 2}),
 		grpc.WaitForHandlers(true),
 	)

@@ -88,20 +88,9 @@ func runAll(ctx context.Context, out io.Writer, f runFlags, args []string) error
 		return exit{run.ExitInvalid, "no scenario matches --only " + f.only}
 	}
 	say(out, "seed %d\n", f.seed)
-	backend, err := choose(ctx, out, f.backend)
+	backend, name, binaries, err := ready(ctx, out, f.backend, f.narad)
 	if err != nil {
 		return err
-	}
-	binaries, err := binaries(f.narad)
-	if err != nil {
-		return err
-	}
-	name := backendSim
-	if backend != nil {
-		name = backend.Name()
-		if err = backend.Sweep(ctx); err != nil {
-			return fmt.Errorf("sweeping what an earlier run left: %w", err)
-		}
 	}
 	say(out, "backend %s\n", name)
 	events := newScreen(out)
@@ -111,7 +100,7 @@ func runAll(ctx context.Context, out io.Writer, f runFlags, args []string) error
 	root := filepath.Join(f.out, fmt.Sprintf("%s-seed-%d", time.Now().UTC().Format("20060102-150405"), f.seed))
 	head := ledger.Run{
 		Seed: f.seed, Commit: version, Backend: name, Matrix: table,
-		Versions: map[string]string{"chaos": version, "go": runtime.Version(), "os": runtime.GOOS + "/" + runtime.GOARCH},
+		Versions: versions(),
 	}
 	inSim := func(s *scenarios.Scenario) bool {
 		return backend == nil || (f.backend == backendAuto && runsOn(s, backendSim) && (!runsOn(s, name) || large(s)))
@@ -184,6 +173,28 @@ func skipped(s *scenarios.Scenario, dir string, events run.Events) ledger.Scenar
 	}
 	events.Ended(r)
 	return r
+}
+
+// ready chooses a backend and finds the binaries, and takes away what an earlier run left. The backend is nil for sim.
+func ready(ctx context.Context, out io.Writer, wanted, narad string) (backend cluster.Backend, name string, files cluster.Binaries, err error) {
+	if backend, err = choose(ctx, out, wanted); err != nil {
+		return nil, "", files, err
+	}
+	if files, err = binaries(narad); err != nil {
+		return nil, "", files, err
+	}
+	if backend == nil {
+		return nil, backendSim, files, nil
+	}
+	if err = backend.Sweep(ctx); err != nil {
+		err = fmt.Errorf("sweeping what an earlier run left: %w", err)
+	}
+	return backend, backend.Name(), files, err
+}
+
+// versions says what is tested, as far as it is in this binary.
+func versions() map[string]string {
+	return map[string]string{"chaos": version, "go": runtime.Version(), "os": runtime.GOOS + "/" + runtime.GOARCH}
 }
 
 // choose returns the backend of that name, nil for sim, which lives in worker processes.

@@ -91,20 +91,9 @@ func soaking(ctx context.Context, out io.Writer, f *soakFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	backend, err := choose(ctx, out, f.backend)
+	backend, name, files, err := ready(ctx, out, f.backend, f.narad)
 	if err != nil {
 		return err
-	}
-	files, err := binaries(f.narad)
-	if err != nil {
-		return err
-	}
-	name := backendSim
-	if backend != nil {
-		name = backend.Name()
-		if err = backend.Sweep(ctx); err != nil {
-			return fmt.Errorf("sweeping what an earlier run left: %w", err)
-		}
 	}
 	dir := filepath.Join(f.out, fmt.Sprintf("%s-seed-%d", time.Now().UTC().Format("20060102-150405"), f.seed))
 	say(out, "seed %d\nbackend %s\nreport %s\n", f.seed, name, filepath.Join(dir, reports.HTMLName))
@@ -139,7 +128,7 @@ func soaking(ctx context.Context, out io.Writer, f *soakFlags) error {
 
 // versions says what is tested. The sum of the broker's binary tells builds of one commit apart; in virtual time the broker is in this binary.
 func (*soakFlags) versions(backend cluster.Backend, narad string) map[string]string {
-	v := map[string]string{"chaos": version, "go": runtime.Version(), "os": runtime.GOOS + "/" + runtime.GOARCH}
+	v := versions()
 	if backend == nil {
 		return v
 	}
