@@ -25,7 +25,7 @@
 //	16  4  how many frames of its group stand before it
 //	20  .  body
 //
-// A group is what one write and one sync put down together. Since a group is written only after the one before is synced,
+// A group is what one sync puts down, which was written at once, or of a draft (Options.Draft) piece by piece. Since a group is written only after the one before is synced,
 // the last field tells what recovery must know: a bad frame that is followed by a good one of a later group was once
 // durable, so it is damage and never a torn write.
 //

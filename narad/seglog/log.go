@@ -25,6 +25,7 @@ type Options struct {
 	SegmentBytes int64 // a segment that has reached it is sealed; 0 is 64 MiB
 	Start        int64 // the first sequence number when Dir holds no log yet
 	Lazy         bool  // verify the frames of sealed segments when they are first read, not in Open
+	Draft        bool  // Append does not sync until Settle; whoever does not come to Settle deletes the files, and nobody opens them again
 	Preallocate  bool  // reserve the room of a segment when it is begun, as far as the disk can; a sealed one gives back what it did not use
 
 	OnSync func(time.Duration)                    // hears how long each sync of a group took; may be nil
@@ -42,12 +43,14 @@ func (o *Options) defaults() {
 
 // Log is an open log. Its methods may be called from any goroutine.
 type Log struct {
-	o       Options
-	commits *cycle.Cycle[*request]
-	group   []byte // joins the batches of a group; the leader of the cycle owns it
-	marks   []mark // of the group in work; the leader owns it
-	durable cycle.Signal
-	next    atomic.Int64
+	o        Options
+	commits  *cycle.Cycle[*request]
+	group    []byte // joins the batches of a group; the leader of the cycle owns it
+	marks    []mark // of the group in work; the leader owns it
+	draft    bool   // the leader owns it, and the next: what is appended waits for Settle
+	unsynced int64  // frames at the end of the active segment that a draft has not synced
+	durable  cycle.Signal
+	next     atomic.Int64
 
 	// mu guards the list, the segments in it and what follows; files may be opened and closed under it, never read or synced.
 	mu      sync.Mutex
@@ -63,18 +66,19 @@ type Log struct {
 	dropping sync.Mutex
 }
 
-// request is what waits for a cycle: a batch to append, or the wish to seal the active segment, or to close all files if the log has
-// been idle for so long.
+// request is what waits for a cycle: a batch to append, or the wish to seal the active segment, to settle a draft, or to close all files if the
+// log has been idle for so long.
 type request struct {
-	batch *Batch
-	seal  bool
-	rest  time.Duration
-	first int64
-	err   error
+	batch  *Batch
+	seal   bool
+	settle bool
+	rest   time.Duration
+	first  int64
+	err    error
 }
 
 func newLog(o Options, list []*segment) *Log {
-	l := &Log{o: o, list: list, touched: time.Now()}
+	l := &Log{o: o, list: list, draft: o.Draft, touched: time.Now()}
 	l.next.Store(list[len(list)-1].next)
 	l.commits = cycle.New(l.commit, func(r *request) int64 {
 		if r.batch == nil {
@@ -85,7 +89,7 @@ func newLog(o Options, list []*segment) *Log {
 	return l
 }
 
-// Append appends b and returns the sequence number of its first frame once all of it is on the disk. Appends that come
+// Append appends b and returns the sequence number of its first frame once all of it is on the disk, of a draft once it is written. Appends that come
 // while another one is synced share the next write and sync. Errors are ErrFull, ErrFailed, ErrTooLarge, ErrClosed, or ctx's,
 // which means that nothing was appended. Of a batch that ErrFailed answers some frames may be found by a later Open.
 func (l *Log) Append(ctx context.Context, b *Batch) (first int64, err error) {
@@ -131,17 +135,22 @@ func (l *Log) commit(requests []*request) {
 func (l *Log) commitGroup(requests []*request) error {
 	active := l.active()
 	var buf []byte
-	batches, bytes, wish := 0, 0, false
+	batches, bytes, wish, settle := 0, 0, false, false
 	idle := time.Duration(0)
 	for _, r := range requests {
 		if r.batch == nil {
-			wish = wish || r.seal
+			wish, settle = wish || r.seal, settle || r.settle
 			idle = max(idle, r.rest)
 			continue
 		}
 		batches++
 		bytes += r.batch.Bytes()
 		buf, r.batch.spent = r.batch.buf, true
+	}
+	if settle {
+		if err := l.settle(active); err != nil {
+			return err
+		}
 	}
 	used := active.size > headerBytes
 	if used && (wish || batches > 0 && active.size+int64(bytes) > l.o.SegmentBytes) {
@@ -152,7 +161,7 @@ func (l *Log) commitGroup(requests []*request) error {
 		active = fresh
 	}
 	switch {
-	case batches == 0 && idle > 0 && !wish:
+	case batches == 0 && idle > 0 && !wish && !settle:
 		return l.rest(idle)
 	case batches == 0:
 		return nil
@@ -164,6 +173,9 @@ func (l *Log) commitGroup(requests []*request) error {
 	n := l.seal(active, buf)
 	if err := l.write(active, buf); err != nil {
 		return err
+	}
+	if l.draft {
+		l.unsynced += n
 	}
 	l.publish(active, n, int64(len(buf)))
 	return nil
@@ -203,7 +215,7 @@ func (l *Log) seal(active *segment, buf []byte) (frames int64) {
 	if n := len(active.index); n > 0 {
 		last = active.index[n-1].pos
 	}
-	seal(buf, active.next, 0, func(seq int64, at int) {
+	seal(buf, active.next, l.unsynced, func(seq int64, at int) {
 		frames++
 		if pos := active.size + int64(at); pos-last >= indexStep {
 			l.marks = append(l.marks, mark{seq, pos})
@@ -228,18 +240,17 @@ func (l *Log) write(active *segment, buf []byte) error {
 		}
 		return l.fail(fmt.Errorf("append to %s: %w", active.path, errors.Join(err, undone)))
 	}
-	began := time.Now()
-	if err = file.Sync(); err != nil {
+	if l.draft {
+		return nil
+	}
+	if err = l.syncFile(file); err != nil {
 		// The bytes may be on the disk or not. Cutting them keeps a later Open from showing what may yet vanish.
 		return l.fail(fmt.Errorf("sync %s: %w", active.path, errors.Join(err, file.Truncate(active.size))))
-	}
-	if l.o.OnSync != nil {
-		l.o.OnSync(time.Since(began))
 	}
 	return nil
 }
 
-// publish makes a durable group visible.
+// publish makes a group visible, which is durable unless the log is a draft.
 func (l *Log) publish(active *segment, frames, bytes int64) {
 	l.mu.Lock()
 	active.index = append(active.index, l.marks...)
@@ -253,6 +264,9 @@ func (l *Log) publish(active *segment, frames, bytes int64) {
 
 // roll seals the active segment and begins the next one.
 func (l *Log) roll(active *segment) (*segment, error) {
+	if err := l.syncDraft(active); err != nil {
+		return nil, err
+	}
 	fresh, err := createSegment(l.o, active.next)
 	if err != nil {
 		if vfs.IsFull(err) {
@@ -307,7 +321,7 @@ func (l *Log) First() int64 {
 	return l.list[0].first
 }
 
-// Next is the durable end: the sequence number that the next frame will have.
+// Next is the end, durable unless the log is a draft: the sequence number that the next frame will have.
 func (l *Log) Next() int64 { return l.next.Load() }
 
 // Durable returns a channel that is closed when Next moves. Take it before asking for Next.
