@@ -132,7 +132,7 @@ func (in *incoming) fill(ctx context.Context) error {
 	}
 }
 
-// begin deletes what lies here and opens an empty partition at the source's oldest offset.
+// begin deletes what lies here and opens an empty draft at the source's oldest offset.
 func (in *incoming) begin(ctx context.Context) error {
 	if err := in.m.o.Store.Remove(in.at.topicID, in.at.partition); err != nil {
 		return err
@@ -141,15 +141,19 @@ func (in *incoming) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in.part, err = in.m.o.Store.OpenAt(in.at.topicID, in.at.partition, b.Oldest)
+	in.part, err = in.m.o.Store.OpenDraft(in.at.topicID, in.at.partition, b.Oldest)
 	in.clean = err == nil
 	return err
 }
 
-// finish copies, freezes, drains twice, takes the files over, fences and flips.
+// finish copies, settles the copy, freezes, drains twice, takes the files over, fences and flips. The bulk is settled before the freeze, so that
+// the source waits for the sync of the rest alone.
 func (in *incoming) finish(ctx context.Context) error {
 	if _, err := in.copy(ctx); err != nil {
 		return err
+	}
+	if err := in.part.Settle(ctx); err != nil {
+		return in.spoilt(err)
 	}
 	in.m.o.At(ctx, Copied)
 	in.token = meta.NewID()
@@ -208,16 +212,21 @@ func (in *incoming) copy(ctx context.Context) (records int, err error) {
 			coming = in.ahead(ctx, got.run.Next())
 		}
 		if err = in.part.Import(ctx, &got.run); err != nil {
-			if in.part.Failed() != nil || errors.Is(err, partition.ErrClosed) || errors.Is(err, partition.ErrGap) {
-				err = errors.Join(errScratch, err)
-			}
-			return records, err
+			return records, in.spoilt(err)
 		}
 		records += len(got.run.Bodies)
 		if !more {
 			return records, nil
 		}
 	}
+}
+
+// spoilt marks the error of a copy that no later step can use.
+func (in *incoming) spoilt(err error) error {
+	if in.part.Failed() != nil || errors.Is(err, partition.ErrClosed) || errors.Is(err, partition.ErrGap) {
+		return errors.Join(errScratch, err)
+	}
+	return err
 }
 
 // arrival is one answer of the source.

@@ -53,6 +53,7 @@ type Options struct {
 	Now          func() time.Time                       // nil is time.Now
 	SegmentBytes int64                                  // 0 is 64 MiB
 	Start        int64                                  // the first offset when Dir holds no log yet
+	Draft        bool                                   // commits do not sync until Settle (seglog.Options)
 	Codec        *Codec                                 // how payloads are stored from now on; nil as they are
 	OnSync       func(time.Duration)                    // hears how long each fsync took; may be nil
 	OnTorn       func(path string, offset, bytes int64) // hears that Open cut a torn tail; may be nil
@@ -102,7 +103,7 @@ func Open(o Options) (*Partition, error) {
 		o.Codec = NewCodec()
 	}
 	log, err := seglog.Open(seglog.Options{
-		FS: o.FS, Dir: o.Dir, SegmentBytes: o.SegmentBytes, Start: o.Start, Lazy: true, OnSync: o.OnSync, OnTorn: o.OnTorn,
+		FS: o.FS, Dir: o.Dir, SegmentBytes: o.SegmentBytes, Start: o.Start, Draft: o.Draft, Lazy: true, OnSync: o.OnSync, OnTorn: o.OnTorn,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open partition: %w", err)

@@ -67,11 +67,16 @@ func (s *Store) Dir(topicID string, partition int) string {
 
 // Open returns the partition, opening or beginning it when it is not open yet. It stays open until Drop, Remove or Close.
 func (s *Store) Open(topicID string, partition int) (*Partition, error) {
-	return s.OpenAt(topicID, partition, 0)
+	return s.openAs(topicID, partition, 0, false)
 }
 
-// OpenAt is Open, but a partition that is begun starts at the offset start; a move copies into such a one.
-func (s *Store) OpenAt(topicID string, partition int, start int64) (*Partition, error) {
+// OpenDraft is Open of a partition that has no files yet: it begins at the offset start, and its commits do not sync until Partition.Settle. A
+// move copies into such a one; until it is settled nobody may count on it, and after a restart it is only fit for Remove.
+func (s *Store) OpenDraft(topicID string, partition int, start int64) (*Partition, error) {
+	return s.openAs(topicID, partition, start, true)
+}
+
+func (s *Store) openAs(topicID string, partition int, start int64, draft bool) (*Partition, error) {
 	if err := plain(topicID); err != nil || partition < 0 {
 		return nil, errors.Join(err, fmt.Errorf("open partition %d: no such place", partition))
 	}
@@ -91,7 +96,7 @@ func (s *Store) OpenAt(topicID string, partition int, start int64) (*Partition, 
 	s.open[k] = o
 	s.mu.Unlock()
 
-	o.p, o.err = Open(s.options(k, start))
+	o.p, o.err = Open(s.options(k, start, draft))
 	if o.err != nil {
 		s.mu.Lock()
 		delete(s.open, k)
@@ -101,8 +106,10 @@ func (s *Store) OpenAt(topicID string, partition int, start int64) (*Partition, 
 	return o.p, o.err
 }
 
-func (s *Store) options(k key, start int64) Options {
-	o := Options{FS: s.o.FS, Dir: s.Dir(k.topicID, k.partition), Now: s.o.Now, SegmentBytes: s.o.SegmentBytes, Start: start, Codec: s.o.Codec, OnTorn: s.o.OnTorn}
+func (s *Store) options(k key, start int64, draft bool) Options {
+	o := Options{
+		FS: s.o.FS, Dir: s.Dir(k.topicID, k.partition), Now: s.o.Now, SegmentBytes: s.o.SegmentBytes, Start: start, Draft: draft, Codec: s.o.Codec, OnTorn: s.o.OnTorn,
+	}
 	if s.o.OnSync != nil {
 		o.OnSync = func(d time.Duration) { s.o.OnSync(k.topicID, k.partition, d) }
 	}

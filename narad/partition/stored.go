@@ -50,8 +50,8 @@ func (p *Partition) ReadStored(from int64, maxRecords, maxBytes int, s *Stored) 
 }
 
 // Import appends records that another copy of this partition has committed, with their offsets and commit times: s.First must be HighWatermark, else
-// ErrGap, and each body must be a record's, else ErrForeign; nothing is stored then. A move fills the target with it. It syncs, reads back and shows
-// them as Commit does, and its other errors are Commit's.
+// ErrGap, and each body must be a record's, else ErrForeign; nothing is stored then. A move fills the target with it. It syncs (a draft does
+// not), reads back and shows them as Commit does, and its other errors are Commit's.
 func (p *Partition) Import(ctx context.Context, s *Stored) error {
 	if len(s.Bodies) == 0 {
 		return nil
@@ -65,4 +65,12 @@ func (p *Partition) Import(ctx context.Context, s *Stored) error {
 		newest = max(newest, r.CommitMS)
 	}
 	return p.do(ctx, &commit{stored: s, newest: newest})
+}
+
+// Settle syncs what a draft holds and ends it (BRK-03): from then on the partition is one like any other. Errors are those of seglog.Log.Settle.
+func (p *Partition) Settle(ctx context.Context) error {
+	if err := p.log.Settle(ctx); err != nil {
+		return fmt.Errorf("settle the partition: %w", err)
+	}
+	return nil
 }
