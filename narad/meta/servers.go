@@ -107,5 +107,25 @@ func (s *Store) StepDown(ctx context.Context) error {
 	if !s.IsLeader() || !s.enter() {
 		return ErrNotLeader
 	}
-	return s.await(ctx, s.raft.LeadershipTransfer())
+	return s.await(ctx, s.transfer())
+}
+
+// transfer leaves the choice to Raft, which takes a voter that lacks nothing, but not while one is away: Raft would not know, and choose that
+// one again and again in a cluster where nothing is written.
+func (s *Store) transfer() raft.Future {
+	var away bool
+	var to *Server
+	for _, v := range s.Servers() {
+		switch {
+		case v.Waits || v.ID == s.id || s.reach == nil:
+		case s.reach.isAway(raft.ServerID(v.ID), s.Term()):
+			away = true
+		default:
+			to = &v
+		}
+	}
+	if !away || to == nil {
+		return s.raft.LeadershipTransfer()
+	}
+	return s.raft.LeadershipTransferToServer(raft.ServerID(to.ID), raft.ServerAddress(to.Addr))
 }

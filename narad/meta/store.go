@@ -45,7 +45,8 @@ type Store struct {
 	forward    Forwarder
 	raft       *raft.Raft
 	bolt       *raftboltdb.BoltStore
-	streams    *streams // nil without a transport
+	streams    *streams  // nil without a transport
+	reach      *reaching // the same
 	greeter    *greeter
 	fsm        *fsm
 	log        *slog.Logger
@@ -127,6 +128,9 @@ func start(o Options, bolt *raftboltdb.BoltStore) (*Store, error) {
 		return nil, fmt.Errorf("start Raft: %w", err)
 	}
 	s.greeter.servers.Store(s.raft)
+	if s.reach != nil {
+		s.reach.node.Store(s.raft)
+	}
 	s.follow()
 	return s, nil
 }
@@ -147,9 +151,11 @@ func (s *Store) transport(o Options) raft.Transport {
 		layer = &greeted{StreamLayer: layer, by: s.greeter}
 	}
 	s.streams = newStreams(layer)
-	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	s.reach = &reaching{ending: s.streams.ending, away: make(map[raft.ServerID]absence)}
+	s.reach.NetworkTransport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: s.streams, MaxPool: 3, Timeout: 5 * time.Second, Logger: newRaftLog(o.Logger),
 	})
+	return s.reach
 }
 
 // configure bootstraps a first start and chooses the timing by the number of voters that the log or the first configuration has.
