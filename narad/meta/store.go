@@ -54,6 +54,7 @@ type Store struct {
 	closing  chan struct{}
 	stopped  sync.WaitGroup // the goroutine of follow
 	proposed sync.WaitGroup // proposals in Raft
+	turn     chan struct{}  // holds an element while the configuration is being changed
 
 	mu          sync.Mutex // guards the rest
 	refusing    bool       // no proposal enters Raft any more
@@ -94,7 +95,7 @@ func start(o Options, bolt *raftboltdb.BoltStore) (*Store, error) {
 	}
 	s := &Store{
 		State: NewState(), id: o.NodeID, leaderWait: o.LeaderWait, forward: o.Forward, bolt: bolt, log: o.Logger,
-		closing: make(chan struct{}), leaderMoved: make(chan struct{}),
+		closing: make(chan struct{}), leaderMoved: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
 	if s.leaderWait == 0 {
 		s.leaderWait = 3 * time.Second
