@@ -26,7 +26,7 @@ func TestALeaderThatIsBehindDecidesNothing(t *testing.T) {
 		s.meta.log.entries = []meta.Entry{
 			meta.DrainMember{ID: "d", Step: meta.DrainCancel}, meta.RemoveMember{ID: "e"}, meta.PutMember{Member: meta.Member{ID: "e"}},
 		}
-		s.meta.log.fails = true
+		s.meta.log.fails.Store(true)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- s.c.Run(ctx) }()
@@ -38,7 +38,7 @@ func TestALeaderThatIsBehindDecidesNothing(t *testing.T) {
 			require.Equal(t, []string{"a", "b", "c", "d", "e"}, s.servers())
 		}
 		whole()
-		s.meta.log.fails = false
+		s.meta.log.fails.Store(false)
 		time.Sleep(HeartbeatInterval)
 		synctest.Wait()
 		whole()
@@ -57,11 +57,11 @@ func TestNobodyIsForgottenByALeaderThatIsBehind(t *testing.T) {
 	s := newStage(t, "a", "b", "c")
 	*s.meta.raft = append(*s.meta.raft, meta.Server{ID: "d", Addr: "d:1"})
 	s.meta.log.entries = []meta.Entry{meta.PutMember{Member: meta.Member{ID: "d"}}}
-	s.meta.log.fails = true
+	s.meta.log.fails.Store(true)
 	m := &Membership{Meta: s.meta, Node: "a", Dead: s.c.Dead, Blocked: s.c.Blocked}
 	_, err := m.Forget(t.Context(), "d")
 	require.ErrorIs(t, err, meta.ErrNotLeader)
-	s.meta.log.fails = false
+	s.meta.log.fails.Store(false)
 	_, err = m.Forget(t.Context(), "d")
 	require.Equal(t, wire.Conflict, wire.KindOf(err))
 	require.Equal(t, []string{"a", "b", "c", "d"}, s.servers())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,12 +26,12 @@ type leading struct {
 // unapplied is what the leader has in its log and not yet in its state.
 type unapplied struct {
 	entries []meta.Entry
-	fails   bool // the barrier does
+	fails   atomic.Bool // the barrier does
 }
 
 // Barrier applies what is in the log.
 func (l leading) Barrier(ctx context.Context) error {
-	if l.log.fails {
+	if l.log.fails.Load() {
 		return errors.New("no leader")
 	}
 	for _, e := range l.log.entries {
