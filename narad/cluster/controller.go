@@ -17,6 +17,8 @@ const BalanceAfter = time.Minute
 // ControllerMeta is what the controller needs of the metadata; *meta.Store is one.
 type ControllerMeta interface {
 	IsLeader() bool
+	Term() uint64
+	Barrier(ctx context.Context) error
 	Topics() []meta.Topic
 	Members() []meta.Member
 	Changed() <-chan struct{}
@@ -37,6 +39,7 @@ type Controller struct {
 	Backlog func(ctx context.Context, member, drain string) (records int64, err error) // in its ingress, which takes no more
 	Logger  *slog.Logger
 
+	passed uint64    // the term of this node's lead in which its replica held all that was committed before
 	uneven time.Time // since when members differ by more than they should; zero when they do not
 
 	mu      sync.Mutex // guards the rest
@@ -54,15 +57,32 @@ func (c *Controller) Blocked(member string) []wire.Reason {
 func (c *Controller) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		changed := c.Meta.Changed()
-		if c.Meta.IsLeader() {
-			c.look(ctx, time.Now())
-		} else {
+		switch {
+		case !c.Meta.IsLeader():
 			c.uneven = time.Time{}
 			c.show(nil)
+		case c.current(ctx):
+			c.look(ctx, time.Now())
 		}
 		c.rest(ctx, changed)
 	}
 	return nil
+}
+
+// current tells whether the replica has held all that was committed before this node began to lead. Until it has, as after a restart, it passes
+// through old states, in which members drain that have long come back (broker.md, Metadata).
+func (c *Controller) current(ctx context.Context) bool {
+	term := c.Meta.Term()
+	if c.passed == term {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, HeartbeatInterval)
+	defer cancel()
+	if c.Meta.Barrier(ctx) != nil || c.Meta.Term() != term {
+		return false
+	}
+	c.passed = term
+	return true
 }
 
 // rest waits for the next look.

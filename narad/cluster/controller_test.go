@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +20,30 @@ type leading struct {
 	replica
 	raft *[]meta.Server
 	lead *string // empty once it stepped down
+	log  *unapplied
 }
+
+// unapplied is what the leader has in its log and not yet in its state.
+type unapplied struct {
+	entries []meta.Entry
+	fails   atomic.Bool // the barrier does
+}
+
+// Barrier applies what is in the log.
+func (l leading) Barrier(ctx context.Context) error {
+	if l.log.fails.Load() {
+		return errors.New("no leader")
+	}
+	for _, e := range l.log.entries {
+		if _, err := l.Propose(ctx, e); err != nil {
+			return err
+		}
+	}
+	l.log.entries = nil
+	return nil
+}
+
+func (l leading) Term() uint64 { return 1 }
 
 func (l leading) IsLeader() bool         { return *l.lead != "" }
 func (l leading) Servers() []meta.Server { return *l.raft }
@@ -60,7 +84,7 @@ type stage struct {
 func newStage(t *testing.T, members ...string) *stage {
 	lead := members[0]
 	s := &stage{
-		t: t, meta: leading{replica{meta.NewState()}, &[]meta.Server{}, &lead}, dead: map[string]bool{}, left: map[string]int64{},
+		t: t, meta: leading{replica{meta.NewState()}, &[]meta.Server{}, &lead, &unapplied{}}, dead: map[string]bool{}, left: map[string]int64{},
 		now: time.Unix(0, 0),
 	}
 	for _, id := range members {

@@ -16,6 +16,7 @@ type MembershipMeta interface {
 	Topics() []meta.Topic
 	Servers() []meta.Server
 	Leader() (id, rpcAddr string, ok bool)
+	Barrier(ctx context.Context) error
 	Propose(ctx context.Context, e meta.Entry) (uint64, error)
 	RemoveServer(ctx context.Context, id string) error
 }
@@ -142,6 +143,9 @@ func (m *Membership) Cancel(ctx context.Context, id string) error {
 // Forget takes a server out of Raft that has no member record: one that was let in and never came. Refused: NotFound, Invalid for the leader
 // itself, Conflict while it has a record or partitions or the other voters would be no healthy majority. meta.ErrNotLeader when this node lost the lead.
 func (m *Membership) Forget(ctx context.Context, id string) (wire.Forgotten, error) {
+	if m.Meta.Barrier(ctx) != nil { // the record may stand in the log alone
+		return wire.Forgotten{}, meta.ErrNotLeader
+	}
 	servers := m.Meta.Servers()
 	f := wire.Forgotten{ID: id, Voter: votes(servers, id)}
 	owned, _, inbound := holdings(m.Meta.Topics(), id)

@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"slices"
 	"time"
 
 	"narad.example/narad/meta"
@@ -71,7 +72,8 @@ func (f *fold) remote(now time.Time) *wire.RemoteEntry {
 		SourceDrained: f.complete && f.lag == 0,
 	}
 	headroom := (time.Duration(f.parent.RetentionMS) * time.Millisecond).Seconds()
-	var success, check int64
+	var success int64
+	var checks []int64
 	for p, s := range f.rows {
 		state := f.state(p)
 		e.State = wire.Worse(e.State, state)
@@ -86,21 +88,16 @@ func (f *fold) remote(now time.Time) *wire.RemoteEntry {
 			e.BlockedAt = f.blocked(p)
 		}
 		success = max(success, s.LastSuccess)
-		check = oldest(check, s.LastCheck, p == 0)
+		checks = append(checks, s.LastCheck)
 	}
 	if f.parent.RetentionMS > 0 {
 		e.RetentionHeadroomSeconds = &headroom
 	}
-	e.LastSuccessAt, e.TargetVerifiedAt = timeText(success), timeText(check)
-	return e
-}
-
-// oldest of two times of good checks, 0 being never: what the entry says holds for every cursor.
-func oldest(a, b int64, first bool) int64 {
-	if first {
-		return b
+	e.LastSuccessAt = timeText(success)
+	if len(checks) > 0 {
+		e.TargetVerifiedAt = timeText(slices.Min(checks)) // 0 is never: what the entry says holds for every cursor that reported
 	}
-	return min(a, b)
+	return e
 }
 
 // state of one partition as the answering node knows it: its own replica decides whether the link is paused (LST-06).
@@ -152,7 +149,10 @@ func (f *fold) partition(p int) wire.ChildPartition {
 		row.Node = f.parent.Nodes[p]
 	}
 	if s := f.rows[p]; s != nil {
-		row.NextOffset, row.HighWatermark, row.AckFrontier = &s.Next, &s.HighWatermark, &s.Frontier
+		row.NextOffset, row.HighWatermark = &s.Next, &s.HighWatermark
+		if s.Frontier >= 0 {
+			row.AckFrontier = &s.Frontier
+		}
 		row.LastSuccessAt = timeText(s.LastSuccess)
 	}
 	return row

@@ -74,6 +74,24 @@ func TestFold(t *testing.T) {
 	require.Nil(t, Entry(parent, child, nil, now, false).RetentionHeadroomSeconds)
 }
 
+// What one owner does not know, or does not answer, takes nothing from what the others say.
+//
+// covers: LST-02, LST-04
+func TestWhatIsNotKnownIsLeftOut(t *testing.T) {
+	a, b := report(0), report(1)
+	a.LastCheck, b.LastCheck = 7_000, 8_000
+	b.Frontier = -1 // it does not open
+	for silent, want := range []string{"1970-01-01T00:00:08Z", "1970-01-01T00:00:07Z"} {
+		reports := slices.Delete([]CursorStats{a, b}, silent, silent+1)
+		e := Entry(orders(2), link(1), reports, time.Now(), true)
+		require.NotNil(t, e.TargetVerifiedAt, "partition %d did not report", silent)
+		require.Equal(t, want, *e.TargetVerifiedAt)
+		require.Nil(t, e.Partitions[1].AckFrontier)
+	}
+	b.LastCheck = 0
+	require.Nil(t, Entry(orders(2), link(1), []CursorStats{a, b}, time.Now(), false).TargetVerifiedAt, "one of them never checked")
+}
+
 // covers: LST-03
 func TestTheWorstStateIsShown(t *testing.T) {
 	for i, worse := range wire.LinkStates {

@@ -26,7 +26,7 @@ type CursorStats struct {
 	Next          int64            `json:"next"` // position: everything below is at the child
 	HighWatermark int64            `json:"high_watermark"`
 	Oldest        int64            `json:"oldest"`            // oldest retained offset of the parent partition
-	Frontier      int64            `json:"frontier"`          // the parent's consumers have acked everything below
+	Frontier      int64            `json:"frontier"`          // the parent's consumers have acked everything below; -1 when it is not known
 	OldestUnsent  int64            `json:"oldest_unsent"`     // commit time in ms of the record at Next, 0 when there is none
 	DelayMS       int64            `json:"delay_ms"`          // of the child
 	Remote        string           `json:"remote"`            // empty for a local child

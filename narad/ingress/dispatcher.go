@@ -249,7 +249,10 @@ func (d *dispatcher) work(ctx context.Context, q *queue) {
 		if ctx.Err() != nil {
 			return
 		}
-		if since.IsZero() && !errors.Is(err, ErrFrozen) {
+		switch {
+		case errors.Is(err, ErrFrozen):
+			since = time.Time{} // the owner lives and has said when it goes on: no failure, and none before it counts any more
+		case since.IsZero():
 			since = begun // an owner that says nothing has failed for as long as it was waited for
 		}
 		d.failed(ctx, q, err, retry.last == 0, !since.IsZero() && time.Since(since) >= RerouteAfter)

@@ -268,3 +268,32 @@ func TestABacklogIsKnownWithoutAScan(t *testing.T) {
 		require.Equal(t, began, time.Now())
 	})
 }
+
+// The word of a frozen partition's owner ends a row of failures: what is refused so is not rerouted, whatever was met before.
+//
+// covers: BRK-02
+func TestAFreezeEndsARowOfFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		commits, calls := newCommits(), 0
+		commits.refusing(func(_ string, p int) error {
+			switch {
+			case p != 0:
+				return nil
+			case calls == 0:
+				calls++
+				return errors.New("down")
+			}
+			return ErrFrozen
+		})
+		o := options(vfs.NewMem(), newState(orders(2)), commits)
+		o.Reroute = router{1}
+		n := start(t, o)
+		defer n.stop()
+		require.NoError(t, n.Produce(t.Context(), "orders", "", []wire.NewRecord{plain("a")}))
+		time.Sleep(time.Minute)
+		require.Empty(t, commits.of(orders(2).ID, 1), "it waits for the freeze to end")
+		commits.refusing(nil)
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"=a"}, commits.of(orders(2).ID, 0))
+	})
+}

@@ -143,6 +143,23 @@ func TestAConnectionWithoutAHello(t *testing.T) {
 	})
 }
 
+// Whoever connects and says nothing, or stops within its first words, holds a connection for no longer than a hello may take.
+//
+// covers: BRK-07
+func TestASilentConnectionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, known := range []string{"", "a"} {
+			near, far := net.Pipe()
+			g := &greeter{node: "one", cluster: known, log: slog.New(slog.DiscardHandler)}
+			start := time.Now()
+			_, err := (&incoming{Conn: far, by: g}).Read(make([]byte, 16))
+			require.ErrorIs(t, err, io.EOF)
+			require.Equal(t, greetTimeout, time.Since(start))
+			require.NoError(t, errors.Join(near.Close(), far.Close()))
+		}
+	})
+}
+
 // A refused connection ends in order, whatever was said on it: what nobody read would make a reset of its end.
 //
 // covers: BRK-07

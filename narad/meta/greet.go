@@ -234,8 +234,12 @@ func (c *incoming) Read(b []byte) (int, error) {
 }
 
 // open answers a hello, and returns what was read behind it; of a dialer that knows none, all that was read. It reads what is there at once,
-// since a connection that is closed over bytes that nobody read ends in a reset.
+// since a connection that is closed over bytes that nobody read ends in a reset. Whoever dials speaks at once, so that silence ends it as well;
+// with TLS that bounds the handshake, which comes first.
 func (c *incoming) open() ([]byte, error) {
+	if err := c.SetDeadline(time.Now().Add(greetTimeout)); err != nil {
+		return nil, err
+	}
 	first := make([]byte, maxHello)
 	n, err := io.ReadAtLeast(c.Conn, first, 1)
 	if err != nil {
@@ -244,13 +248,10 @@ func (c *incoming) open() ([]byte, error) {
 	first = first[:n]
 	if first[0] != opening[0] {
 		if c.by.known() == "" {
-			return first, nil
+			return first, c.SetDeadline(time.Time{})
 		}
 		err = fmt.Errorf("%w: %s is of a release that the cluster has left behind: upgrade it", errNoHello, c.RemoteAddr())
 		c.by.refuse(err)
-		return nil, err
-	}
-	if err = c.SetDeadline(time.Now().Add(greetTimeout)); err != nil {
 		return nil, err
 	}
 	read := bytes.NewReader(first)

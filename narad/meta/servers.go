@@ -43,7 +43,7 @@ func (s *Store) serves(id string) bool {
 // AddServer lets a node follow the log, without a vote. One that is there at this address already is no error. Refusals are Conflict:
 // another node has the ID, or the address. The error is a *wire.Problem or ErrNotLeader.
 func (s *Store) AddServer(ctx context.Context, id, addr string) error {
-	return s.reconfigure(ctx, func(now []Server, index uint64) (raft.Future, error) {
+	return s.reconfigure(ctx, func(now []Server) (raft.Future, error) {
 		for _, v := range now {
 			switch {
 			case v.ID == id && v.Addr == addr:
@@ -54,52 +54,63 @@ func (s *Store) AddServer(ctx context.Context, id, addr string) error {
 				return nil, wire.Refuse(wire.Conflict, "node %s of this cluster is at %s already: see cluster.peers and cluster.advertise_addr", v.ID, addr)
 			}
 		}
-		return s.raft.AddNonvoter(raft.ServerID(id), raft.ServerAddress(addr), index, enterTimeout), nil
+		return s.raft.AddNonvoter(raft.ServerID(id), raft.ServerAddress(addr), 0, enterTimeout), nil
 	})
 }
 
 // Promote gives a server its vote. One that has it, or is gone, is no error. The error is a *wire.Problem or ErrNotLeader.
 func (s *Store) Promote(ctx context.Context, id string) error {
-	return s.reconfigure(ctx, func(now []Server, index uint64) (raft.Future, error) {
+	return s.reconfigure(ctx, func(now []Server) (raft.Future, error) {
 		i := slices.IndexFunc(now, func(v Server) bool { return v.ID == id && v.Waits })
 		if i < 0 {
 			return nil, nil
 		}
-		return s.raft.AddVoter(raft.ServerID(id), raft.ServerAddress(now[i].Addr), index, enterTimeout), nil
+		return s.raft.AddVoter(raft.ServerID(id), raft.ServerAddress(now[i].Addr), 0, enterTimeout), nil
 	})
 }
 
 // RemoveServer takes a server out of Raft; it must not be this node. One that is gone is no error. The error is a *wire.Problem or
 // ErrNotLeader.
 func (s *Store) RemoveServer(ctx context.Context, id string) error {
-	return s.reconfigure(ctx, func(now []Server, index uint64) (raft.Future, error) {
+	return s.reconfigure(ctx, func(now []Server) (raft.Future, error) {
 		if !slices.ContainsFunc(now, func(v Server) bool { return v.ID == id }) {
 			return nil, nil
 		}
-		return s.raft.RemoveServer(raft.ServerID(id), index, enterTimeout), nil
+		return s.raft.RemoveServer(raft.ServerID(id), 0, enterTimeout), nil
 	})
 }
 
-// reconfigure makes one change of the configuration as a compare-and-set on the one that it was decided by: two changes at once would be
-// decided by what neither of them left.
-func (s *Store) reconfigure(ctx context.Context, change func(now []Server, index uint64) (raft.Future, error)) error {
-	if !s.IsLeader() {
+// reconfigure makes one change of the configuration, decided by what the one before it left: two at once would be decided by what neither of
+// them left, and Raft tells nobody the index that its own compare-and-set is by.
+func (s *Store) reconfigure(ctx context.Context, change func(now []Server) (raft.Future, error)) error {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return wire.Refuse(wire.Unavailable, "another change of the members is under way; try again").After(second)
+	}
+	if !s.IsLeader() || !s.enter() {
+		<-s.turn
 		return ErrNotLeader
 	}
-	if !s.enter() {
-		return ErrNotLeader
-	}
-	f := s.raft.GetConfiguration()
-	if err := f.Error(); err != nil {
-		s.proposed.Done()
-		return ErrNotLeader
-	}
-	future, err := change(serversOf(f.Configuration()), f.Index())
+	future, err := change(s.Servers())
 	if future == nil || err != nil {
 		s.proposed.Done()
+		<-s.turn
 		return err
 	}
-	return s.await(ctx, future)
+	return s.await(ctx, turned{future, s.turn})
+}
+
+// turned gives the turn up when the change has ended, whether somebody still waits for it or not.
+type turned struct {
+	raft.Future
+	turn <-chan struct{}
+}
+
+// Error is called once.
+func (t turned) Error() error {
+	defer func() { <-t.turn }()
+	return t.Future.Error()
 }
 
 // StepDown hands the lead to another voter. Without one, or on a node that does not lead, it is ErrNotLeader.
@@ -107,5 +118,25 @@ func (s *Store) StepDown(ctx context.Context) error {
 	if !s.IsLeader() || !s.enter() {
 		return ErrNotLeader
 	}
-	return s.await(ctx, s.raft.LeadershipTransfer())
+	return s.await(ctx, s.transfer())
+}
+
+// transfer leaves the choice to Raft, which takes a voter that lacks nothing, but not while one is away: Raft would not know, and choose that
+// one again and again in a cluster where nothing is written.
+func (s *Store) transfer() raft.Future {
+	var away bool
+	var to *Server
+	for _, v := range s.Servers() {
+		switch {
+		case v.Waits || v.ID == s.id || s.reach == nil:
+		case s.reach.isAway(raft.ServerID(v.ID), s.Term()):
+			away = true
+		default:
+			to = &v
+		}
+	}
+	if !away || to == nil {
+		return s.raft.LeadershipTransfer()
+	}
+	return s.raft.LeadershipTransferToServer(raft.ServerID(to.ID), raft.ServerAddress(to.Addr))
 }

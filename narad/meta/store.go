@@ -45,7 +45,8 @@ type Store struct {
 	forward    Forwarder
 	raft       *raft.Raft
 	bolt       *raftboltdb.BoltStore
-	streams    *streams // nil without a transport
+	streams    *streams  // nil without a transport
+	reach      *reaching // the same
 	greeter    *greeter
 	fsm        *fsm
 	log        *slog.Logger
@@ -53,6 +54,7 @@ type Store struct {
 	closing  chan struct{}
 	stopped  sync.WaitGroup // the goroutine of follow
 	proposed sync.WaitGroup // proposals in Raft
+	turn     chan struct{}  // holds an element while the configuration is being changed
 
 	mu          sync.Mutex // guards the rest
 	refusing    bool       // no proposal enters Raft any more
@@ -93,7 +95,7 @@ func start(o Options, bolt *raftboltdb.BoltStore) (*Store, error) {
 	}
 	s := &Store{
 		State: NewState(), id: o.NodeID, leaderWait: o.LeaderWait, forward: o.Forward, bolt: bolt, log: o.Logger,
-		closing: make(chan struct{}), leaderMoved: make(chan struct{}),
+		closing: make(chan struct{}), leaderMoved: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
 	if s.leaderWait == 0 {
 		s.leaderWait = 3 * time.Second
@@ -127,6 +129,9 @@ func start(o Options, bolt *raftboltdb.BoltStore) (*Store, error) {
 		return nil, fmt.Errorf("start Raft: %w", err)
 	}
 	s.greeter.servers.Store(s.raft)
+	if s.reach != nil {
+		s.reach.node.Store(s.raft)
+	}
 	s.follow()
 	return s, nil
 }
@@ -147,9 +152,11 @@ func (s *Store) transport(o Options) raft.Transport {
 		layer = &greeted{StreamLayer: layer, by: s.greeter}
 	}
 	s.streams = newStreams(layer)
-	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	s.reach = &reaching{ending: s.streams.ending, away: make(map[raft.ServerID]absence)}
+	s.reach.NetworkTransport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: s.streams, MaxPool: 3, Timeout: 5 * time.Second, Logger: newRaftLog(o.Logger),
 	})
+	return s.reach
 }
 
 // configure bootstraps a first start and chooses the timing by the number of voters that the log or the first configuration has.

@@ -12,6 +12,7 @@ import (
 // transport waits for a peer that is never heard of again.
 type streams struct {
 	raft.StreamLayer
+	ending chan struct{} // closed by closeAll
 
 	mu     sync.Mutex // guards open and closed
 	open   map[*stream]struct{}
@@ -24,7 +25,7 @@ type stream struct {
 }
 
 func newStreams(l raft.StreamLayer) *streams {
-	return &streams{StreamLayer: l, open: make(map[*stream]struct{})}
+	return &streams{StreamLayer: l, ending: make(chan struct{}), open: make(map[*stream]struct{})}
 }
 
 func (s *streams) keep(c net.Conn, err error) (net.Conn, error) {
@@ -61,6 +62,9 @@ func (c *stream) Close() error {
 // closeAll ends every connection and lets none be made any more.
 func (s *streams) closeAll() {
 	s.mu.Lock()
+	if !s.closed {
+		close(s.ending)
+	}
 	s.closed = true
 	var open []*stream
 	for c := range s.open {

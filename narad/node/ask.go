@@ -35,6 +35,10 @@ const (
 	commitWait  = 5 * time.Second // a commit of up to 8 MiB
 	settleWait  = 5 * time.Second // an ack, a replay, and what a consume may take beyond its own wait
 	barrierWait = 5 * time.Second
+
+	// A write of a remote has the leader ask every member for its posture, then for its check of the target, then the owners for offsets. What the
+	// client reads the answer by, http.write_timeout, is 30 s.
+	remoteWriteWait = 25 * time.Second
 )
 
 // errNobody is the cause when a node has no address, or this one has no peers.

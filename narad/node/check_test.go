@@ -107,3 +107,27 @@ func TestThreeMembersCheckATarget(t *testing.T) {
 		}
 	})
 }
+
+// A target that says nothing costs each member the 15 s of its check, and the node that was asked still has the answer of the leader.
+//
+// covers: TGT-01, TGT-10, WRT-01
+func TestAnAttachToASilentTarget(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		all, target := farLinkWith(t, b, func(m *machine) { m.config.Remotes.AllowedHosts = []string{"target"} })
+		time.Sleep(10 * time.Second)
+		all[0].create("more")
+		b.everywhere(all, "more")
+		target.host.Freeze(true)
+		for _, m := range all {
+			_, err := m.client().AttachRemote(t.Context(), "more", wire.AttachChild{Child: "more-dr", Remote: "dr"})
+			r := checkOf(t, err, 503)
+			require.Equal(t, "unavailable", r.Class, m.name)
+			require.Len(t, r.Checks, 3)
+			time.Sleep(10 * time.Second)
+		}
+		target.host.Freeze(false)
+		for _, m := range append(all, target) {
+			m.stop()
+		}
+	})
+}

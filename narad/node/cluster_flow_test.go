@@ -186,6 +186,31 @@ func TestAWaitingConsumerHearsOfOtherNodes(t *testing.T) {
 	})
 }
 
+// Records that are given back to an owner that says nothing keep the consumer, who has others, no longer than one call may take.
+//
+// covers: BRK-05
+func TestGivingBackToASilentOwner(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		all := b.three("n")
+		time.Sleep(time.Second)
+		all[0].create("wide")
+		d := b.everywhere(all, "wide")
+		silent, other := owner(all, d, 0), owner(all, d, 1)
+		silent.host.Freeze(true)
+		leased := make([]wire.Delivery, 100)
+		for i := range leased {
+			leased[i].Handle = fmt.Sprintf("0:%d:00112233445566ff", i)
+		}
+		began := time.Now()
+		other.node.GiveBack(t.Context(), "wide", leased)
+		require.LessOrEqual(t, time.Since(began), 5*time.Second)
+		silent.host.Freeze(false)
+		for _, m := range all {
+			m.stop()
+		}
+	})
+}
+
 // An owner that says nothing costs the records of others nothing: once it is known to be silent one commit at a time asks again.
 //
 // covers: BRK-02

@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"sync"
 
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
 	"narad.example/narad/ingress"
 	"narad.example/narad/meta"
 	"narad.example/narad/move"
@@ -117,12 +120,12 @@ func (r *router) enter(owner string) bool {
 	return true
 }
 
-// leave takes the result of a commit: any word of the owner ends its silence.
+// leave takes the result of a commit: any word of the owner ends its silence, also that it failed.
 func (r *router) leave(owner string, err error) {
 	var said *wire.Problem
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err == nil || errors.As(err, &said) {
+	if err == nil || errors.As(err, &said) || grpcstatus.Code(err) == codes.Internal {
 		delete(r.silent, owner)
 		return
 	}

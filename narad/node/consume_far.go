@@ -136,11 +136,7 @@ func (c *consumer) race(ctx context.Context, owners []string, silent map[string]
 				cancel()
 				return
 			}
-			back := context.WithoutCancel(ctx)
-			for i := range out {
-				// One that cannot be given back comes again when its lease ends.
-				_ = c.settle(back, verbNack, ask.Topic, out[i].Handle)
-			}
+			c.giveBack(ctx, ask.Topic, out)
 		})
 	}
 	all.Wait()
@@ -148,6 +144,16 @@ func (c *consumer) race(ctx context.Context, owners []string, silent map[string]
 		return nil, context.Cause(ctx)
 	}
 	return won, nil
+}
+
+// giveBack gives leased records back to their owner at once. What it does not take comes again when its lease ends: the consumer that waits is not
+// kept for it.
+func (c *consumer) giveBack(ctx context.Context, topic string, out []wire.Delivery) {
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWait)
+	defer cancel()
+	for i := range out {
+		_ = c.settle(back, verbNack, topic, out[i].Handle)
+	}
 }
 
 // from leases records of one owner.

@@ -9,6 +9,7 @@ import (
 	"narad.example/narad/meta"
 	"narad.example/narad/partition"
 	"narad.example/narad/remote/link"
+	"narad.example/narad/wire"
 )
 
 // FoldLag folds owners' reports.
@@ -80,4 +81,18 @@ func LeaderAway(err error, reads bool) error { return leaderAway(err, reads) }
 // Admit lets a node in that may never come. Only on the leader.
 func (n *Node) Admit(ctx context.Context, id, addr string) error {
 	return n.meta.AddServer(ctx, id, addr)
+}
+
+// Asked is what a dispatcher knows of the owners that it commits to.
+type Asked struct{ router }
+
+// Enter tells whether a commit to an owner may go.
+func (a *Asked) Enter(owner string) bool { return a.enter(owner) }
+
+// Leave takes the end of one.
+func (a *Asked) Leave(owner string, err error) { a.leave(owner, err) }
+
+// GiveBack gives leased records back to their owners.
+func (n *Node) GiveBack(ctx context.Context, topic string, out []wire.Delivery) {
+	(&consumer{n: n}).giveBack(ctx, topic, out)
 }

@@ -63,6 +63,8 @@ func (n *Node) writeRemote(ctx context.Context, body []byte) ([]byte, error) {
 	if !ok || n.plane.client == nil {
 		return nil, meta.ErrNotLeader
 	}
+	ctx, cancel := context.WithTimeout(ctx, remoteWriteWait)
+	defer cancel()
 	answer, err := n.plane.client.Call(ctx, addr, link.OpRemoteWrite, body)
 	switch {
 	case errors.Is(err, peer.ErrUnknownOp): // WRT-08; nothing was changed there

@@ -1,16 +1,21 @@
 package node_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"narad.example/narad/fanout"
 	"narad.example/narad/meta"
 	"narad.example/narad/node"
 	"narad.example/narad/partition"
+	"narad.example/narad/peer"
 	remotelink "narad.example/narad/remote/link"
+	"narad.example/narad/wire"
 )
 
 // A lag counts what the owners of the partitions report of this attach, and is complete only with all of them.
@@ -96,4 +101,30 @@ func TestAnOwnerRefusesWhatIsNotItsOwn(t *testing.T) {
 		require.Equal(t, 2, m.count("orders"))
 		m.stop()
 	})
+}
+
+// An owner that answers is not silent, whatever it answers: one partition whose log has failed holds no commits of the owner's others up. One
+// that did not answer, or was not reached, is asked by one commit at a time.
+//
+// covers: BRK-02
+func TestWhichOwnersAreSilent(t *testing.T) {
+	var a node.Asked
+	answers := []error{nil, wire.Refuse(wire.Unavailable, "not mine"), fmt.Errorf("peer: call Commit: %w", status.Error(codes.Internal, "internal error"))}
+	silences := []error{
+		peer.ErrUnreachable, fmt.Errorf("peer: call Commit: %w", status.Error(codes.DeadlineExceeded, "late")),
+		fmt.Errorf("peer: call Commit: %w", status.Error(codes.Unavailable, "cut")),
+	}
+	for _, silence := range silences {
+		for _, answer := range answers {
+			require.True(t, a.Enter("n2"))
+			require.True(t, a.Enter("n2"))
+			a.Leave("n2", silence)
+			require.True(t, a.Enter("n2"))
+			require.False(t, a.Enter("n2"), "one asks for all")
+			require.True(t, a.Enter("n3"))
+			a.Leave("n2", answer)
+			require.True(t, a.Enter("n2"))
+			require.True(t, a.Enter("n2"), "%v", answer)
+		}
+	}
 }
