@@ -42,9 +42,9 @@ type checkAnswer struct {
 	Check link.CheckReply `json:"check,omitzero"`
 }
 
-// Postures asks all others at once.
+// Postures asks all others at once, and gives one that has just come back the time to be connected: a write must not be refused for it.
 func (h holders) Postures(ctx context.Context) (answers map[string]wire.Posture, silent []string) {
-	answers, failed := askOthers[wire.Posture](ctx, h.n, opRemoteCheck, checkQuestion{}, askWait)
+	answers, failed := askOthers[wire.Posture](peer.Patient(ctx), h.n, opRemoteCheck, checkQuestion{}, askWait)
 	return answers, slices.Collect(maps.Keys(failed))
 }
 

@@ -60,6 +60,12 @@ func NewClient(o ClientOptions) *Client {
 	return &Client{o: o, peers: make(map[string]*conn)}
 }
 
+// Patient returns a context whose calls wait for a connection until they end, while others fail at once between two tries to connect: for a question
+// that everybody must answer, so that a node that has just come back does. One that is away costs the whole time of the call.
+func Patient(ctx context.Context) context.Context { return context.WithValue(ctx, patientKey{}, true) }
+
+type patientKey struct{}
+
 // Call sends body to an op of the node at addr and returns its answer. The error is the handler's *wire.Problem; or wraps
 // ErrUnreachable when nothing was sent (ErrSecret, ErrCluster or ErrNoSecret too when that is why), ErrUnknownOp, or a gRPC status: codes.Internal
 // when the handler failed, anything else when the outcome is unknown.
@@ -76,7 +82,8 @@ func (c *Client) Call(ctx context.Context, addr, op string, body []byte) ([]byte
 	}
 	var sent atomic.Bool
 	var answer []byte
-	err = p.grpc.Invoke(context.WithValue(ctx, sentKey{}, &sent), "/"+service+"/"+op, &body, &answer)
+	patient := ctx.Value(patientKey{}) != nil
+	err = p.grpc.Invoke(context.WithValue(ctx, sentKey{}, &sent), "/"+service+"/"+op, &body, &answer, grpc.WaitForReady(patient))
 	switch {
 	case err == nil:
 		return unframe(answer)
@@ -111,7 +118,7 @@ func (c *Client) connect(addr string) (*conn, error) {
 			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}),
 				grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 			grpc.WithConnectParams(grpc.ConnectParams{
-				Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+				Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 				MinConnectTimeout: handshakeTimeout,
 			}),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTime / 2}),
@@ -140,7 +147,8 @@ func (p *conn) handshakeFailed(err error) {
 func (p *conn) why(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if (errors.Is(p.last, ErrSecret) || errors.Is(p.last, ErrCluster)) && status.Code(err) == codes.Unavailable {
+	code := status.Code(err)
+	if (errors.Is(p.last, ErrSecret) || errors.Is(p.last, ErrCluster)) && (code == codes.Unavailable || code == codes.DeadlineExceeded) {
 		return p.last
 	}
 	return err

@@ -279,6 +279,38 @@ func TestACallHasADeadlineAndIsNotSentAgain(t *testing.T) {
 	})
 }
 
+// A patient call reaches a node that has come back since the last try to connect; one that stays away costs it its time, and why is told.
+//
+// covers: BRK-07, WRT-03
+func TestAPatientCall(t *testing.T) {
+	inBubble(t, secret, func(t *testing.T, w *world) {
+		echo := func(wait time.Duration) error {
+			ctx, cancel := context.WithTimeout(Patient(t.Context()), wait)
+			defer cancel()
+			_, err := w.client.Call(ctx, "c", "Echo", nil)
+			return err
+		}
+		began := time.Now()
+		require.ErrorIs(t, echo(2*time.Second), ErrUnreachable)
+		require.Equal(t, 2*time.Second, time.Since(began))
+		time.Sleep(time.Minute)
+		late := NewServer(ServerOptions{Secret: secret, Logger: slog.New(slog.DiscardHandler)})
+		late.Handle("Echo", func(_ context.Context, b []byte) ([]byte, error) { return b, nil })
+		var running sync.WaitGroup
+		l := w.net.listen("c")
+		running.Go(func() { _ = late.Serve(l) })
+		require.NoError(t, echo(2*time.Second), "it is tried once a second")
+		late.Close()
+		running.Wait()
+	})
+	inBubble(t, "another secret that is long enough for it", func(t *testing.T, w *world) {
+		ctx, cancel := context.WithTimeout(Patient(t.Context()), 2*time.Second)
+		defer cancel()
+		_, err := w.client.Call(ctx, "a", "Echo", nil)
+		require.ErrorIs(t, err, ErrSecret)
+	})
+}
+
 func TestAPeerThatComesBackIsReachedSoon(t *testing.T) {
 	inBubble(t, secret, func(t *testing.T, w *world) {
 		_, err := w.client.Call(t.Context(), "c", "Echo", nil)
