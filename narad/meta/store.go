@@ -45,6 +45,7 @@ type Store struct {
 	forward    Forwarder
 	raft       *raft.Raft
 	bolt       *raftboltdb.BoltStore
+	readLog    func(index uint64, l *raft.Log) error
 	streams    *streams  // nil without a transport
 	reach      *reaching // the same
 	greeter    *greeter
@@ -59,6 +60,7 @@ type Store struct {
 	mu          sync.Mutex // guards the rest
 	refusing    bool       // no proposal enters Raft any more
 	closed      bool
+	quiet       span // of the log, from what was applied on, that holds nothing of ours
 	leaderMoved chan struct{}
 }
 
@@ -94,7 +96,7 @@ func start(o Options, bolt *raftboltdb.BoltStore) (*Store, error) {
 		return nil, fmt.Errorf("open the snapshots: %w", err)
 	}
 	s := &Store{
-		State: NewState(), id: o.NodeID, leaderWait: o.LeaderWait, forward: o.Forward, bolt: bolt, log: o.Logger,
+		State: NewState(), id: o.NodeID, leaderWait: o.LeaderWait, forward: o.Forward, bolt: bolt, readLog: bolt.GetLog, log: o.Logger,
 		closing: make(chan struct{}), leaderMoved: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
 	if s.leaderWait == 0 {
@@ -331,9 +333,10 @@ func (s *Store) CaughtUp() bool {
 	}
 	// Raft's own applied index runs ahead of the state machine, which gets entries over a channel. What counts is whether an
 	// entry of ours stands between the state and the commit index; Raft's own entries never reach the state.
-	for i := s.raft.CommitIndex(); i > s.Applied(); i-- {
+	commit := s.raft.CommitIndex()
+	for i := commit; i > s.quietUpTo(); i-- {
 		var l raft.Log
-		err := s.bolt.GetLog(i, &l)
+		err := s.readLog(i, &l)
 		if errors.Is(err, raft.ErrLogNotFound) {
 			return s.raft.AppliedIndex() >= s.raft.CommitIndex() // below a snapshot, which holds applied entries only
 		}
@@ -341,7 +344,25 @@ func (s *Store) CaughtUp() bool {
 			return false
 		}
 	}
+	s.mu.Lock()
+	s.quiet = span{s.Applied(), commit}
+	s.mu.Unlock()
 	return true
+}
+
+// span is a part of the log between two indexes, the first one not in it.
+type span struct{ from, to uint64 }
+
+// quietUpTo is up to where nothing of ours is known to stand behind what has been applied. Raft's own entries, a barrier for each cursor that
+// starts, would be read again by every look else, and there are thousands before a snapshot takes them.
+func (s *Store) quietUpTo() uint64 {
+	applied := s.Applied()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.quiet.from == applied {
+		return max(applied, s.quiet.to)
+	}
+	return applied
 }
 
 // WaitApplied returns when the entry of this index has been applied here, or with the context's error.

@@ -92,6 +92,33 @@ func TestOneNodeLeadsAtOnceAndKeepsItsState(t *testing.T) {
 	})
 }
 
+// Whether a replica is caught up costs no more when Raft's own entries are many: a barrier is one, and each cursor that starts passes one.
+//
+// covers: BRK-06
+func TestCaughtUpReadsAnEntryOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := alone(t, t.TempDir(), &lines{})
+		defer func() { require.NoError(t, s.Close()) }()
+		reads := 0
+		s.readLog = func(index uint64, l *raft.Log) error { reads++; return s.bolt.GetLog(index, l) }
+		_, err := s.Propose(t.Context(), member("one"))
+		require.NoError(t, err)
+		const barriers = 50
+		for range barriers {
+			require.NoError(t, s.Barrier(t.Context()))
+			require.True(t, s.CaughtUp())
+		}
+		require.Equal(t, barriers, reads)
+		_, err = s.Propose(t.Context(), CreateTopic{Topic: on("one", "t")})
+		require.NoError(t, err)
+		require.NoError(t, s.Barrier(t.Context()))
+		require.True(t, s.CaughtUp())
+		require.Equal(t, barriers+1, reads)
+		s.advance(s.Applied()-1, false) // an entry of ours is not applied yet
+		require.False(t, s.CaughtUp())
+	})
+}
+
 func TestWithoutALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(Options{

@@ -211,6 +211,41 @@ func TestGivingBackToASilentOwner(t *testing.T) {
 	})
 }
 
+// A consumer of any partition waits for no owner that counts as dead, and hears that nobody is there when all others do.
+//
+// covers: BRK-05, BRK-07
+func TestAConsumerWaitsForNoDeadOwner(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		all := b.three("n")
+		time.Sleep(time.Second)
+		all[0].create("wide")
+		d := b.everywhere(all, "wide")
+		silent, other := owner(all, d, 0), owner(all, d, 1)
+		silent.host.Freeze(true)
+		time.Sleep(time.Minute)
+		for i := range 6 {
+			other.pinned("wide", 1, id("r", i))
+		}
+		b.eventually("committed", func() bool { return other.backlog() == "0" })
+		for range 6 {
+			began := time.Now()
+			msg, err := other.client().Consume(t.Context(), "wide", client.ConsumeOptions{})
+			require.NoError(t, err)
+			require.NotNil(t, msg)
+			require.Less(t, time.Since(began), time.Second)
+		}
+		began := time.Now()
+		msg, err := other.client().Consume(t.Context(), "wide", client.ConsumeOptions{Wait: time.Second})
+		require.NoError(t, err)
+		require.Nil(t, msg)
+		require.Less(t, time.Since(began), 2*time.Second)
+		silent.host.Freeze(false)
+		for _, m := range all {
+			m.stop()
+		}
+	})
+}
+
 // An owner that says nothing costs the records of others nothing: once it is known to be silent one commit at a time asks again.
 //
 // covers: BRK-02

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"narad.example/narad/meta"
+	"narad.example/narad/peer"
 	"narad.example/narad/queue"
 	"narad.example/narad/wire"
 )
@@ -73,7 +74,7 @@ func (c *consumer) owners(t *meta.Topic) []string {
 }
 
 // Consume leases records of one partition, or of any: first those that are there, each owner in its turn, then the first that come
-// within wait. An owner that is away is left out as long as another one answers.
+// within wait. An owner that is away is left out as long as another one answers, and one that counts as dead is not asked.
 func (c *consumer) Consume(ctx context.Context, topic string, p *int, limit int, wait time.Duration) ([]wire.Delivery, error) {
 	if p != nil {
 		t, owner := c.owner(topic, *p)
@@ -91,6 +92,10 @@ func (c *consumer) Consume(ctx context.Context, topic string, p *int, limit int,
 	var failed error
 	silent := map[string]bool{}
 	for _, o := range owners {
+		if c.n.dead(o) { // each consume would wait for it, for as long as it is away
+			failed, silent[o] = away(peer.ErrUnreachable, o, false), true
+			continue
+		}
 		out, err := c.from(ctx, o, ask)
 		if len(out) > 0 {
 			return out, nil

@@ -95,6 +95,7 @@ func (n *Node) firstLook(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if n.current(ctx) == nil {
 			n.moves.Begin()
+			n.closeIngress() // before the first produce: a leader may have counted this node's records in its last life
 			n.status.current.Store(true)
 			return nil
 		}
