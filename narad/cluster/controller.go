@@ -41,6 +41,7 @@ type Controller struct {
 
 	passed uint64    // the term of this node's lead in which its replica held all that was committed before
 	uneven time.Time // since when members differ by more than they should; zero when they do not
+	tried  attempts
 
 	mu      sync.Mutex // guards the rest
 	blocked map[string][]wire.Reason
@@ -59,7 +60,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		changed := c.Meta.Changed()
 		switch {
 		case !c.Meta.IsLeader():
-			c.uneven = time.Time{}
+			c.uneven, c.tried = time.Time{}, attempts{}
 			c.show(nil)
 		case c.current(ctx):
 			c.look(ctx, time.Now())
@@ -113,13 +114,15 @@ func (c *Controller) show(blocked map[string][]wire.Reason) {
 // look proposes what is to be done now. What is not proposed, or refused since the state moved, the next look finds again.
 func (c *Controller) look(ctx context.Context, now time.Time) {
 	topics, members := c.Meta.Topics(), c.Meta.Members()
+	c.tried.watch(topics, now)
 	for _, e := range hopeless(topics, c.Dead, c.refuses(members)) {
 		c.Logger.Warn("a move is ended, one of its nodes is dead or leaves", slog.String("topic_id", e.TopicID), slog.Int("partition", e.Partition))
+		c.tried.excuse(e)
 		c.propose(ctx, e)
 	}
 	c.retire(ctx, topics, members)
 	c.promote(ctx, members)
-	s := newSpread(topics, c.live(members))
+	s := newSpread(topics, c.live(members), c.tried.waits)
 	c.start(ctx, "a partition moves away from a member that is being decommissioned", s.evacuate(c.draining(members)))
 	c.balance(ctx, now, topics, s.even())
 }
@@ -144,16 +147,21 @@ func (c *Controller) start(ctx context.Context, why string, starts []meta.StartM
 	for _, e := range starts {
 		c.Logger.Info(why, slog.String("topic_id", e.TopicID), slog.Int("partition", e.Partition),
 			slog.String("from", e.From), slog.String("to", e.To))
-		c.propose(ctx, e)
+		if c.propose(ctx, e) {
+			c.tried.begun(e)
+		}
 	}
 }
 
-func (c *Controller) propose(ctx context.Context, e meta.Entry) {
+// propose tells whether the entry was applied, as far as is known.
+func (c *Controller) propose(ctx context.Context, e meta.Entry) bool {
 	ctx, cancel := context.WithTimeout(ctx, HeartbeatInterval)
 	defer cancel()
-	if _, err := c.Meta.Propose(ctx, e); err != nil {
+	_, err := c.Meta.Propose(ctx, e)
+	if err != nil {
 		c.Logger.Debug("the controller's entry was not applied", slog.Any("cause", err))
 	}
+	return err == nil
 }
 
 // live lists the members that may take partitions, in ID order.

@@ -36,6 +36,9 @@ func (c *Controller) retireOne(ctx context.Context, topics []meta.Topic, members
 		return wire.Reason{Code: wire.OwnerDead, Message: fmt.Sprintf("%d partitions are on it alone, and it is dead: bring it back", owned)}
 	case owned > 0 && len(c.live(members)) == 0:
 		return wire.Reason{Code: wire.NoReceivers, Message: fmt.Sprintf("%d partitions have no live member to go to", owned)}
+	case owned > 0 && owned == c.tried.held(topics, m.ID):
+		return wire.Reason{Code: wire.MovesFailed, Message: fmt.Sprintf("%d partitions did not get away, since their moves make no progress; the logs of the nodes "+
+			"that they go to say why, and they are tried again every few minutes", owned)}
 	case owned > 0 || inbound > 0:
 		return wire.Reason{}
 	}

@@ -10,14 +10,15 @@ import (
 // time from each node.
 type spread struct {
 	topics []meta.Topic
-	live   []string // that may take partitions, in ID order
+	live   []string                                 // that may take partitions, in ID order
+	waits  func(topicID string, partition int) bool // it is set back, and begins no move
 	load   map[string]int
 	busy   map[string]bool
 	where  [][]string // of each topic's partitions
 }
 
-func newSpread(topics []meta.Topic, live []string) *spread {
-	s := &spread{topics: topics, live: live, load: map[string]int{}, busy: map[string]bool{}, where: make([][]string, len(topics))}
+func newSpread(topics []meta.Topic, live []string, waits func(topicID string, partition int) bool) *spread {
+	s := &spread{topics: topics, live: live, waits: waits, load: map[string]int{}, busy: map[string]bool{}, where: make([][]string, len(topics))}
 	for i := range topics {
 		t := &topics[i]
 		s.where[i] = slices.Clone(t.Nodes)
@@ -78,7 +79,7 @@ func (s *spread) even() (starts []meta.StartMove) {
 	}
 }
 
-// move chooses a partition and counts it as gone; false when all that the node has is still on its way to it.
+// move chooses a partition and counts it as gone; false when all that the node has is still on its way to it, or set back.
 func (s *spread) move(from, to string) (meta.StartMove, bool) {
 	i, p := s.candidate(from, to)
 	if p < 0 {
@@ -91,7 +92,7 @@ func (s *spread) move(from, to string) (meta.StartMove, bool) {
 }
 
 // candidate is a partition of the topic of which one node has most and the other least, so that topics stay spread; below 0 when all that
-// the one has is still on its way to it.
+// the one has is still on its way to it, or set back.
 func (s *spread) candidate(from, to string) (topic, partition int) {
 	partition = -1
 	most := 0
@@ -101,7 +102,7 @@ func (s *spread) candidate(from, to string) (topic, partition int) {
 			switch node {
 			case from:
 				surplus++
-				if s.topics[i].NodeOf(p) == from {
+				if s.topics[i].NodeOf(p) == from && !s.waits(s.topics[i].ID, p) {
 					last = p
 				}
 			case to:

@@ -2,8 +2,8 @@
 // them, and how every crash ends.
 //
 // It promises: no record that a commit was answered for is lost, whoever dies and whenever; a partition has one owner that takes
-// records and one that runs cursors, never two; a move that nothing hinders ends by itself, and one that cannot go on hinders nobody
-// for longer than FreezeTTL while there is a leader.
+// records and one that runs cursors, never two; a move that nothing hinders ends by itself, and one that cannot go on holds no commit
+// for longer than FreezeTTL, and no other move for longer than GiveUpAfter, while there is a leader.
 //
 // Every node has one Moves, which is a source for the partitions that it owns and a target for those that come to it. Run owns one loop
 // and, while there is something to do, one goroutine per partition: it waits for all of them. The gate in front of commits is in
@@ -24,6 +24,10 @@ import (
 
 // FreezeTTL is how long a frozen partition waits for the next word of the target (broker.md, Moves).
 const FreezeTTL = 30 * time.Second
+
+// GiveUpAfter is how long a target tries on while every attempt fails and its copy gets no longer: then it ends the move, so that the source's other
+// partitions have their turn.
+const GiveUpAfter = 2 * time.Minute
 
 const (
 	retryAfter   = time.Second      // after a step that failed, doubled up to maxRetry by an attempt that fails again and again

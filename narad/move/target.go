@@ -34,6 +34,8 @@ type incoming struct {
 	clean   bool                 // what lies here was copied by this process, in this move
 	part    *partition.Partition // nil until clean
 	token   string               // of the freeze
+	best    int64                // the highest offset that the copy has reached, also before it was begun anew
+	stuck   time.Time            // since when it got no higher, without the leader being why; zero when that is not so
 }
 
 // receive works on a move until it is over or ctx ends.
@@ -56,14 +58,25 @@ func (m *Moves) receive(ctx context.Context, at place, id string) {
 			log.Warn("a move of a partition to this node begins again", slog.Any("error", err))
 		}
 		failed = true
+		if in.hopeless() && in.propose(ctx, meta.EndMove{TopicID: at.topicID, Partition: at.partition, MoveID: id}) == nil {
+			log.Error("a move of a partition to this node is given up: it made no progress", slog.String("from", in.from), slog.Any("error", err))
+			return
+		}
 		pause(ctx, wait)
 	}
 }
 
+// hopeless tells whether nothing came of the move for GiveUpAfter, though the leader was there each time.
+func (in *incoming) hopeless() bool { return !in.stuck.IsZero() && time.Since(in.stuck) >= GiveUpAfter }
+
 // attemptOnce claims the move and takes it to its end, nil when the partition is this node's.
 func (in *incoming) attemptOnce(ctx context.Context) error {
 	if err := in.claim(ctx); err != nil {
+		in.stuck = time.Time{}
 		return err
+	}
+	if in.stuck.IsZero() {
+		in.stuck = time.Now()
 	}
 	in.m.o.At(ctx, Claimed)
 	err := in.fill(ctx)
@@ -215,6 +228,9 @@ func (in *incoming) copy(ctx context.Context) (records int, err error) {
 			return records, in.spoilt(err)
 		}
 		records += len(got.run.Bodies)
+		if high := in.part.HighWatermark(); high > in.best {
+			in.best, in.stuck = high, time.Time{}
+		}
 		if !more {
 			return records, nil
 		}

@@ -68,6 +68,7 @@ const (
 	OwnerDead         = "owner_dead"
 	BacklogWaits      = "backlog"         // only of one that goes on
 	BacklogUnknown    = "backlog_unknown" // as BacklogWaits
+	MovesFailed       = "moves_failed"    // as BacklogWaits
 )
 
 // Decommission is the answer to a dry run of a decommission.
