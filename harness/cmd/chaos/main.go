@@ -61,7 +61,7 @@ func root() *cobra.Command {
 		Use: "chaos", Short: "Break the way between two Narad clusters and check what is promised", Version: version,
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	c.AddCommand(runCommand(), lintCommand(), listCommand(), reportCommand(), mutantsCommand(), benchCommand(), demoCommand())
+	c.AddCommand(runCommand(), replayCommand(), lintCommand(), listCommand(), reportCommand(), mutantsCommand(), benchCommand(), demoCommand())
 	c.AddCommand(exploreCommand(), soakCommand(), exploreWorkerCommand(), workerCommand())
 	c.AddCommand(roleCommands()...)
 	c.AddCommand(floorCommands()...)

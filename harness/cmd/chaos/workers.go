@@ -26,6 +26,7 @@ const workerLog = "worker.log"
 // workers runs scenarios in virtual time, each in a process of its own.
 type workers struct {
 	command  []string // starts one
+	env      []string // that it has beside this process's
 	starter  *spawn.Spawner
 	seed     uint64        // the run's
 	patience time.Duration // real time in which a scenario must get further
@@ -110,6 +111,7 @@ func (w *workers) work(ctx context.Context, s *scenarios.Scenario, dir string) (
 	args := append(w.command[1:len(w.command):len(w.command)], "--file", file, "--as", s.File, "--dir", dir, "--seed", strconv.FormatUint(w.seed, 10))
 	cmd := exec.CommandContext(ctx, w.command[0], args...)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{to}
+	cmd.Env = append(os.Environ(), w.env...)
 	err = w.starter.Start(cmd)
 	_ = to.Close()
 	if err != nil {
