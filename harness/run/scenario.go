@@ -79,7 +79,7 @@ func (p *play) limit() time.Duration {
 			longer += memberLimit
 		}
 	}
-	return 2*setupLimit + 2*p.loadLength() + lateMost*time.Millisecond + longer + p.s.Expect.Drained.D() + healLimit + attachLimit + readLimit
+	return 2*setupLimit + 2*p.loadLength() + lateMost + longer + p.s.Expect.Drained.D() + healLimit + attachLimit + readLimit
 }
 
 // loadLength is when the last load ends, from the start of the first; one that counts has as long as it may take.
@@ -168,9 +168,8 @@ func (p *play) underFaults(ctx context.Context) {
 	var wg sync.WaitGroup
 	p.runTimeline(ctx, &wg)
 	p.guard("the load", func() {
-		end := p.now() + p.loadLength().Milliseconds()
 		err := workload.Run(ctx, workload.Options{
-			Seed: p.seed, Loads: loads(p.s), Nodes: nodes, Now: p.now, Owes: func() bool { return p.owes(p.now() - end) },
+			Seed: p.seed, Loads: loads(p.s), Nodes: nodes, Now: p.now, Owes: p.owes,
 			Record: func(op ledger.Operation) error {
 				if op.Outcome == ledger.Acknowledged {
 					p.produced.Add(1)

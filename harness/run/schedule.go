@@ -69,7 +69,14 @@ func (p *play) timeline() (all []*event) {
 // that follows is as much later; the ledger says by how much. A virtual run keeps to the scenario's times.
 func (p *play) runTimeline(ctx context.Context, wg *sync.WaitGroup) {
 	all := p.timeline()
-	p.after.faults = len(p.s.Faults)
+	for _, e := range all {
+		switch {
+		case e.fault != nil:
+			p.after.faults++
+		case e.at < p.lastLoad():
+			p.after.steps++
+		}
+	}
 	steps := make(chan *event, len(all))
 	wg.Go(func() {
 		for e := range steps {
@@ -94,6 +101,9 @@ func (p *play) begin(ctx context.Context, wg *sync.WaitGroup, all []*event, step
 	reached := true
 	for i, e := range all {
 		reached = reached && p.reach(ctx, all[:i], e, &late)
+		if e.step != nil && e.at < p.lastLoad() {
+			p.after.came()
+		}
 		switch {
 		case e.step != nil && reached:
 			steps <- e
@@ -138,6 +148,7 @@ func (p *play) reach(ctx context.Context, before []*event, e *event, late *time.
 	}
 	if why != "" {
 		*late = time.Since(due)
+		p.after.delayed(*late)
 		p.change(func(f *ledger.Facts) {
 			f.Late = append(f.Late, ledger.Late{At: e.at.Milliseconds(), By: late.Milliseconds(), Why: why})
 		})

@@ -1,8 +1,10 @@
 package run
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,7 +70,28 @@ func TestATimelineWaitsForAFaultThatOverruns(t *testing.T) {
 	require.Equal(t, []ledger.Late{
 		{At: 8000, By: 8000, Why: "restart on target-1 at 3s was not over when target_password at 8s was due"},
 	}, folder.Facts.Late)
+	last := slices.MaxFunc(folder.Operations, func(a, b ledger.Operation) int { return cmp.Compare(a.At, b.At) }).At
+	require.InDelta(t, 28_000+10_000/50, last-folder.Facts.Phases.LoadStart, 1000, "the second restart is over at 28 s, and has its traffic")
 	require.Contains(t, verdictOf(t, out, invariant.NameProof).Says, "up to 8000 ms later than planned")
+}
+
+// The load that ends last has as much time after the last step as was planned, and another load ends as ever.
+//
+// covers: HAR-05
+func TestALoadIsAsLateAsTheTimeline(t *testing.T) {
+	_, folder := playReal(t, strings.Replace(calm, "load: [", "load: [{topic: orders, rate: 10/s, for: 4s}, ", 1)+`
+faults: [{at: 3s, for: 1s, restart: target-1}]
+steps: [{at: 16s, action: target_password, to: recorded}]
+`, slowStarts(20*time.Second))
+	require.Equal(t, []int64{26_000}, asks(folder))
+	ends := map[int]int64{} // by the number of keys, which tells the loads apart
+	for _, o := range folder.Operations {
+		if o.Kind == ledger.KindProduce {
+			ends[min(1, len(o.Key))] = max(ends[min(1, len(o.Key))], o.At-folder.Facts.Phases.LoadStart)
+		}
+	}
+	require.InDelta(t, 30_000, ends[1], 500)
+	require.InDelta(t, 4000, ends[0], 500)
 }
 
 // With nothing late, and in virtual time, the scenario's own times hold.
