@@ -110,10 +110,10 @@ func isLine(s *ledger.Scenario, want *ledger.LogLines, node string, line map[str
 	return err == nil && s.Facts.Epoch != 0 && within(s, at.UnixMilli()-s.Facts.Epoch, want.From, want.Until)
 }
 
-// within tells whether a time of the ledger is in a span of the load's time, the end of which is open when it is 0.
+// within tells whether a time of the ledger is in a span of the load's time as the scenario plans it, the end of which is open when it is 0.
 func within(s *ledger.Scenario, at, from, until int64) bool {
 	at -= s.Facts.Phases.LoadStart
-	return at >= from && (until == 0 || at < until)
+	return at >= s.Facts.Planned(from) && (until == 0 || at < s.Facts.Planned(until))
 }
 
 // asked counts requests that began at the tap or the fake.

@@ -137,3 +137,27 @@ func TestALossIsAPassOnlyWhenItIsCounted(t *testing.T) {
 	countedLoss(s, f)
 	require.EqualValues(t, 1, f.broken)
 }
+
+// A span of a timeline that was late is where the scenario plans it, as late as what came then.
+//
+// covers: HAR-10
+func TestASpanFollowsALateTimeline(t *testing.T) {
+	s := atHand()
+	s.Facts.Late = []ledger.Late{{At: 10_000, By: 4000}, {At: 30_000, By: 6000}}
+	for _, c := range []struct {
+		at, from, until int64
+		in              bool
+	}{
+		{5000, 5000, 9000, true},
+		{9000, 5000, 9000, false},
+		{13_999, 5000, 10_000, true}, // what was planned for 10 s came at 14 s
+		{14_000, 5000, 10_000, false},
+		{13_999, 10_000, 0, false},
+		{14_000, 10_000, 0, true},
+		{36_000, 20_000, 31_000, true},
+		{37_000, 20_000, 31_000, false},
+		{35_999, 30_000, 0, false},
+	} {
+		require.Equal(t, c.in, within(s, 1000+c.at, c.from, c.until), "%+v", c)
+	}
+}

@@ -64,6 +64,9 @@ func proof(s *ledger.Scenario) *finding {
 	}
 	lastSeen(s, f, requests)
 	f.looked = fmt.Sprintf("%d records acknowledged, %d faults landed, %d script steps used", len(done), len(s.Faults), len(s.Facts.Steps))
+	if n := len(s.Facts.Late); n > 0 {
+		f.looked += fmt.Sprintf(", up to %d ms later than planned", s.Facts.Late[n-1].By)
+	}
 	return f
 }
 

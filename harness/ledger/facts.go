@@ -19,6 +19,7 @@ type Facts struct {
 	Links       []Link   `json:"links"`                  // one for each attach epoch
 	Phases      Phases   `json:"phases"`
 	Waiting     []string `json:"waiting,omitempty"` // what had not drained at the deadline, in words
+	Late        []Late   `json:"late,omitempty"`    // in the order of their times
 	Healed      bool     `json:"healed"`            // every fault was taken back and that was verified
 	Deaths      []Death  `json:"deaths,omitempty"`
 	Steps       []Step   `json:"steps,omitempty"` // a fake's script and how often each step answered
@@ -66,6 +67,25 @@ type Phases struct {
 	Drained   int64 `json:"drained_ms"`
 	Deadline  int64 `json:"deadline_ms"` // when drained was owed
 	End       int64 `json:"end_ms"`
+}
+
+// Late is a delay of a real run's timeline: a fault took longer than planned, and what was planned after it waited. From At on, in milliseconds
+// of the load, everything came By milliseconds later than planned, until the next one.
+type Late struct {
+	At  int64  `json:"at_ms"`
+	By  int64  `json:"by_ms"`
+	Why string `json:"why"`
+}
+
+// Planned is when what the scenario plans for a time of the load really was, in milliseconds of the load.
+func (f *Facts) Planned(at int64) int64 {
+	by := int64(0)
+	for _, l := range f.Late {
+		if l.At <= at {
+			by = l.By
+		}
+	}
+	return at + by
 }
 
 // Death is one end of a source node's process. Sent is what it had on its links since the last sample, which bounds what a

@@ -188,23 +188,20 @@ func notReached(s *scenarios.Scenario, backend string) ledger.ScenarioRun {
 	}
 }
 
-// PointLatest makes the link "latest" beside a run folder, or a soak's, point at it. A file of that name that is no link is left alone and reported.
+// PointLatest makes the link "latest" beside a run folder, or a soak's, point at it: the newest link wins where several runs begin at once. A file of
+// that name that is no link is left alone and reported.
 func PointLatest(root string) error {
 	link := filepath.Join(filepath.Dir(root), LatestName)
 	info, err := os.Lstat(link)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return fmt.Errorf("run folder: %w", err)
-	case info.Mode()&fs.ModeSymlink == 0:
+	if err == nil && info.Mode()&fs.ModeSymlink == 0 {
 		return fmt.Errorf("run folder: %s is no link", link)
-	default:
-		if err = os.Remove(link); err != nil {
-			return fmt.Errorf("run folder: %w", err)
-		}
 	}
-	if err = os.Symlink(filepath.Base(root), link); err != nil {
-		return fmt.Errorf("run folder: %w", err)
+	own := link + "." + filepath.Base(root)
+	if err = os.Symlink(filepath.Base(root), own); err == nil {
+		err = os.Rename(own, link)
+	}
+	if err != nil {
+		return fmt.Errorf("run folder: %w", errors.Join(err, os.RemoveAll(own)))
 	}
 	return nil
 }

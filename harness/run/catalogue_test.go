@@ -2,6 +2,9 @@ package run
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -94,4 +97,28 @@ func TestHalfAsManyAtATimeThenOneByOne(t *testing.T) {
 	fourth := again(t.Context(), third)
 	require.Equal(t, []int{2, 1, 1}, []int{second[0].atOnce, third[0].atOnce, fourth[0].atOnce})
 	require.Empty(t, again(t.Context(), fourth))
+}
+
+// Runs that begin at once beside each other, such as one on processes and one on containers, all get their link.
+//
+// covers: HAR-11
+func TestRunsThatBeginAtOnceAllPointLatest(t *testing.T) {
+	out := t.TempDir()
+	var pointing sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		pointing.Go(func() {
+			for again := 0; again < 200 && errs[i] == nil; again++ {
+				errs[i] = PointLatest(filepath.Join(out, fmt.Sprintf("run-%d", i)))
+			}
+		})
+	}
+	pointing.Wait()
+	require.NoError(t, errors.Join(errs...))
+	all, err := os.ReadDir(out)
+	require.NoError(t, err)
+	require.Len(t, all, 1, "nothing but the link is left")
+	to, err := os.Readlink(filepath.Join(out, LatestName))
+	require.NoError(t, err)
+	require.Regexp(t, `^run-\d+$`, to)
 }

@@ -8,8 +8,8 @@
 //
 // A run has two phases. Under faults only safety is owed; after the healing, liveness by a deadline.
 //
-// Loops of one scenario, all ended and waited for by Scenario: the sampler (listing and metrics), the workload's workers, one goroutine for each
-// fault and each step, and for the time of the read-back its readers.
+// Loops of one scenario, all ended and waited for by Scenario: the sampler (listing and metrics), the workload's workers, the
+// timeline, the steps, one goroutine for each fault, and for the time of the read-back its readers.
 //
 // It refused: retries of a produce (workload says why), retries of a scenario's step, and judging anything while it runs.
 package run

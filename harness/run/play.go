@@ -47,7 +47,7 @@ type play struct {
 	ties    map[string]tie           // by target topic
 	left    []string                 // nodes of the source that were decommissioned
 	turns   map[string]chan struct{} // of kills, stops and starts, by node
-	doomed  []string                 // nodes that die of their next remote write
+	doomed  []string                 // nodes that a fault is about to end, holds or brings back
 }
 
 // account is the user of a remote on the target.

@@ -70,13 +70,16 @@ func prepare(s *scenarios.Scenario, dir string) error {
 
 // limit is how long the whole may take; a scenario over it has hung.
 func (p *play) limit() time.Duration {
-	members := time.Duration(0)
+	longer := time.Duration(0)
+	if !p.o.Virtual {
+		longer = latestMost
+	}
 	for _, st := range p.s.Steps {
 		if st.Action == "join" || st.Action == "decommission" {
-			members += memberLimit
+			longer += memberLimit
 		}
 	}
-	return 2*setupLimit + 2*p.loadLength() + lateMost*time.Millisecond + members + p.s.Expect.Drained.D() + healLimit + attachLimit + readLimit
+	return 2*setupLimit + 2*p.loadLength() + lateMost + longer + p.s.Expect.Drained.D() + healLimit + attachLimit + readLimit
 }
 
 // loadLength is when the last load ends, from the start of the first; one that counts has as long as it may take.
@@ -115,7 +118,7 @@ func (p *play) play(ctx context.Context) {
 	p.secrets = append(p.secrets, p.rig.Secrets()...)
 	p.mu.Unlock()
 	p.guard("the run", func() { p.onRig(ctx) })
-	p.change(func(f *ledger.Facts) { f.Aborted = ctx.Err() != nil })
+	p.change(func(f *ledger.Facts) { f.Aborted = f.Aborted || ctx.Err() != nil })
 	p.save(context.WithoutCancel(ctx))
 }
 
@@ -163,12 +166,10 @@ func (p *play) underFaults(ctx context.Context) {
 		nodes = append(nodes, producer{n})
 	}
 	var wg sync.WaitGroup
-	p.runFaults(ctx, &wg)
-	p.runSteps(ctx, &wg)
+	p.runTimeline(ctx, &wg)
 	p.guard("the load", func() {
-		end := p.now() + p.loadLength().Milliseconds()
 		err := workload.Run(ctx, workload.Options{
-			Seed: p.seed, Loads: loads(p.s), Nodes: nodes, Now: p.now, Owes: func() bool { return p.owes(p.now() - end) },
+			Seed: p.seed, Loads: loads(p.s), Nodes: nodes, Now: p.now, Owes: p.owes,
 			Record: func(op ledger.Operation) error {
 				if op.Outcome == ledger.Acknowledged {
 					p.produced.Add(1)

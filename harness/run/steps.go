@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"sync"
-	"time"
 
 	"narad.example/harness/cluster"
 	"narad.example/harness/ledger"
@@ -14,25 +12,7 @@ import (
 	"narad.example/scenarios"
 )
 
-// runSteps does the scenario's admin actions, each at its time. Actions of one time are done in the order of the file.
-func (p *play) runSteps(ctx context.Context, wg *sync.WaitGroup) {
-	if len(p.s.Steps) == 0 {
-		return
-	}
-	steps := slices.Clone(p.s.Steps)
-	slices.SortStableFunc(steps, func(a, b scenarios.Step) int { return int(a.At - b.At) })
-	wg.Go(func() {
-		p.guard("the steps", func() {
-			for _, st := range steps {
-				if !sleep(ctx, time.Until(p.loadStart.Add(st.At.D()))) {
-					return
-				}
-				p.step(ctx, st)
-			}
-		})
-	})
-}
-
+// step does one of the scenario's admin actions.
 func (p *play) step(ctx context.Context, st scenarios.Step) {
 	if !p.o.Virtual && p.s.Source.Nodes > 1 && st.Expect < http.StatusMultipleChoices {
 		_, _ = p.whom(ctx, "source leader") // a loaded machine holds elections of its own, and 503 is a right answer in one
@@ -46,7 +26,7 @@ func (p *play) step(ctx context.Context, st scenarios.Step) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	source := p.asked()
+	source := p.asked(p.sources())
 	i := slices.IndexFunc(p.s.Links, func(l scenarios.Link) bool { return l.Child == st.Link })
 	var l scenarios.Link
 	if i >= 0 {
@@ -144,7 +124,7 @@ func (p *play) account(remote string) *account {
 
 // setPassword changes the password of a remote's user on the target.
 func (p *play) setPassword(ctx context.Context, user, password string, expect int) reply {
-	return p.admin(ctx, anyRunning(p.rig.Nodes(cluster.Target)), request{
+	return p.admin(ctx, p.asked(p.rig.Nodes(cluster.Target)), request{
 		ok: http.StatusNoContent, action: "user.password", target: user, expect: expect,
 		do: func(ctx context.Context, c *client.Client) error {
 			return c.Users().ChangePassword(ctx, user, wire.ChangePassword{NewPassword: password})

@@ -37,7 +37,7 @@ func (p *play) decommission(ctx context.Context, st scenarios.Step) {
 			return
 		}
 	}
-	asked := anyRunning(others)
+	asked := p.asked(others)
 	a := p.admin(ctx, asked, request{
 		ok: http.StatusNoContent, action: "cluster.decommission", target: st.Node, expect: st.Expect,
 		do: func(ctx context.Context, c *client.Client) error { return c.Decommission(ctx, st.Node) },

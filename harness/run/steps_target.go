@@ -16,7 +16,7 @@ const behindDelay = 24 * time.Hour
 
 // onTarget asks the first running node of the target.
 func (p *play) onTarget(ctx context.Context, ok int, action, target string, do func(context.Context, *client.Client) error) bool {
-	a := p.admin(ctx, anyRunning(p.rig.Nodes(cluster.Target)), request{ok: ok, action: action, target: target, expect: ok, do: do})
+	a := p.admin(ctx, p.asked(p.rig.Nodes(cluster.Target)), request{ok: ok, action: action, target: target, expect: ok, do: do})
 	return a.Status == ok
 }
 
@@ -88,7 +88,7 @@ func (p *play) createTarget(ctx context.Context, topic string, partitions int) b
 		return p.onTarget(ctx, http.StatusCreated, "topic.create", topic, create)
 	}
 	// A loaded machine holds elections of its own, and 503 is a right answer in one.
-	err := p.insist(ctx, anyRunning(p.rig.Nodes(cluster.Target)), request{ok: http.StatusCreated, action: "topic.create", target: topic, do: create})
+	err := p.insist(ctx, p.asked(p.rig.Nodes(cluster.Target)), request{ok: http.StatusCreated, action: "topic.create", target: topic, do: create})
 	if err != nil {
 		p.trouble("target_topic: %v", err)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	"narad.example/faults"
 	"narad.example/harness/cluster"
@@ -13,21 +11,6 @@ import (
 	"narad.example/harness/workload"
 	"narad.example/scenarios"
 )
-
-// runFaults starts one goroutine for each fault; the wait group ends with the last heal.
-func (p *play) runFaults(ctx context.Context, wg *sync.WaitGroup) {
-	p.after.faults = len(p.s.Faults)
-	for _, f := range p.s.Faults {
-		wg.Go(func() {
-			defer func() { p.after.ended(p.now()) }()
-			p.guard(f.Name(), func() {
-				if sleep(ctx, time.Until(p.loadStart.Add(f.At.D()))) {
-					p.fault(ctx, f)
-				}
-			})
-		})
-	}
-}
 
 // fault does one fault, or one for each node of a side in turn.
 func (p *play) fault(ctx context.Context, f scenarios.Fault) {
@@ -66,10 +49,11 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 	p.activate(name, true)
 	defer p.activate(name, false)
 	ends := spec.Kind == faults.Kill || spec.Kind == faults.Stop || spec.Kind == faults.Restart || spec.Kind == faults.Upgraded || p.stopsToTransfer(spec)
-	if f.Unaudited {
+	if ends || spec.Kind == faults.Start || spec.Kind == faults.Pause {
 		p.doom(node, true)
 		defer p.doom(node, false)
-	} else if ends {
+	}
+	if ends && !f.Unaudited {
 		p.beforeDeath(ctx, node, spec.Kind != faults.Kill)
 	}
 	if f.For <= 0 && (ends || spec.Kind == faults.Start) {
@@ -107,7 +91,7 @@ func (p *play) stopsToTransfer(s faults.Spec) bool {
 	return err == nil && !steps
 }
 
-// doom marks a node that dies of its next remote write, and so could not answer it.
+// doom marks a node that a fault is about to end, holds or brings back, and that so might not answer.
 func (p *play) doom(node string, on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,9 +101,9 @@ func (p *play) doom(node string, on bool) {
 	}
 }
 
-// asked is the node of the source that an admin's step goes to: one that runs and is not doomed, as far as there is one.
-func (p *play) asked() cluster.Node {
-	all := p.sources()
+// asked is the one of nodes that an admin's step goes to: one that runs and is not doomed, as far as there is one. Once it was asked no other one
+// is: what got no answer may be done, and the same action asked again would be answered as another one.
+func (p *play) asked(all []cluster.Node) cluster.Node {
 	p.mu.Lock()
 	spared := slices.DeleteFunc(slices.Clone(all), func(n cluster.Node) bool { return slices.Contains(p.doomed, n.Name()) })
 	p.mu.Unlock()

@@ -56,7 +56,7 @@ type Options struct {
 	Now     func() int64                 // milliseconds since the run's start
 	Record  func(ledger.Operation) error // called once for each record, by several goroutines
 	Timeout time.Duration                // of one request, 10 s when 0
-	Owes    func() bool                  // asked when a load's For is over: while it says yes, the load goes on at its rate; nil never does
+	Owes    func(end time.Duration) bool // asked when a load's For is over, at its end since Run: while it says yes, the load goes on at its rate; nil never does
 }
 
 // workers bounds the requests of one load that are on the way at once.
@@ -117,7 +117,7 @@ func (r *runner) work(ctx context.Context) {
 			due = due.Add(time.Duration(turn) * r.load.Every)
 		}
 		over := func(at time.Time) bool {
-			return r.load.For > 0 && at.Sub(r.start) >= r.load.For && (r.o.Owes == nil || !r.o.Owes())
+			return r.load.For > 0 && at.Sub(r.start) >= r.load.For && (r.o.Owes == nil || !r.o.Owes(r.load.At+r.load.For))
 		}
 		if over(due) || !sleep(ctx, time.Until(due)) || over(time.Now()) {
 			return

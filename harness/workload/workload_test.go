@@ -125,7 +125,7 @@ func TestALoadThatOwesGoesOn(t *testing.T) {
 		var rec recorded
 		err := Run(t.Context(), Options{
 			Seed: 1, Nodes: []Producer{&node{name: "source-1"}}, Now: func() int64 { return 0 }, Record: rec.record,
-			Owes:  func() bool { return time.Since(start) < 8*time.Second },
+			Owes:  func(time.Duration) bool { return time.Since(start) < 8*time.Second },
 			Loads: []Load{{Name: "a", Topic: "orders", Rate: 10, For: 5 * time.Second, Keys: 3, JSON: 100, MinSize: 200, MaxSize: 300, Batch: 1}},
 		})
 		require.NoError(t, err)
