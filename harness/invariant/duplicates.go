@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"narad.example/harness/ledger"
@@ -122,9 +123,13 @@ func cutByStop(s *ledger.Scenario, d ledger.Death) (records int64) {
 }
 
 // counter sums a counter over all nodes and all series in which label has value ("" for any series), across restarts: a value below the one
-// before counts from zero again. It says whether any node's metrics were read at all.
+// before counts from zero again, and so does the first one behind a death. It says whether any node's metrics were read at all.
 func counter(s *ledger.Scenario, name, label, value string) (total float64, sampled bool) {
-	last := map[string]float64{}
+	type reading struct {
+		at    int64
+		value float64
+	}
+	last := map[string]reading{}
 	for _, sm := range s.Samples {
 		if sm.Child != "" || sm.Silent {
 			continue
@@ -135,15 +140,20 @@ func counter(s *ledger.Scenario, name, label, value string) (total float64, samp
 				continue
 			}
 			key := sm.Node + " " + series
-			if before := last[key]; v >= before {
-				total += v - before
-			} else {
-				total += v
+			before := last[key]
+			if v < before.value || died(s, sm.Node, before.at, sm.At) {
+				before.value = 0
 			}
-			last[key] = v
+			total += v - before.value
+			last[key] = reading{sm.At, v}
 		}
 	}
 	return total, sampled
+}
+
+// died tells whether a node died after one reading of its counters and before the next.
+func died(s *ledger.Scenario, node string, from, to int64) bool {
+	return slices.ContainsFunc(s.Facts.Deaths, func(d ledger.Death) bool { return d.Node == node && d.At >= from && d.At < to })
 }
 
 func isSeries(series, name, label, value string) bool {

@@ -120,6 +120,15 @@ func TestCounterAcrossRestarts(t *testing.T) {
 	total, sampled := counter(s, "narad_remote_resent_records_total", "remote", "b")
 	require.True(t, sampled)
 	require.InDelta(t, 17, total, 0)
+
+	// What a new process has counted as high as the one before it, or higher, is told by the death between them.
+	s.Samples = nil
+	for i, v := range []float64{4, 4, 6} {
+		s.Samples = append(s.Samples, ledger.Sample{Node: "source-1", At: int64(10 * (i + 1)), Metrics: map[string]float64{resentSeries: v}})
+	}
+	s.Facts.Deaths = []ledger.Death{{Node: "source-1", At: 10}, {Node: "source-1", At: 25}, {Node: "source-2", At: 15}}
+	total, _ = counter(s, "narad_remote_resent_records_total", "remote", "b")
+	require.InDelta(t, 14, total, 0)
 }
 
 // covers: HAR-09

@@ -22,6 +22,9 @@
 // Taken as before: who knows no cluster and is a member, or is dialled by one; and, while the cluster has no ID, a release that greets not.
 // Once it has one, such a release cannot join any more. Not promised: that the folder of a cluster which never had an ID is told apart.
 //
+// Raft backs off up to ten seconds from a follower that does not answer. Here what it sends waits for the next heartbeat that is answered instead
+// (reaching), so that a node has what it missed within a second of its return.
+//
 // Loops: one goroutine of a Store follows the leader's changes and a failed state machine; Close stops it and waits, as it does
 // for Raft's own. Registrar.Run registers this node as a member, until its context ends.
 //
