@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -56,7 +57,7 @@ type Meeting struct {
 	Call   func(ctx context.Context, addr, op string, body []byte) ([]byte, error)
 	ID     string
 	Raft   string            // where the others will reach its Raft
-	Own    string            // where they will reach its node RPC
+	Own    []string          // where they will reach its node RPC, and where cluster.peers has it
 	Peers  map[string]string // RPC addresses of the other nodes of cluster.peers, by ID
 	Folder meta.Folder
 	Dir    string // of the folder, for errors
@@ -74,20 +75,18 @@ func (m *Meeting) Ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ids := make([]string, 0, len(m.Peers)+1)
-	for id := range m.Peers {
-		ids = append(ids, id)
+	type asked struct{ id, addr string }
+	var list []asked
+	for _, id := range slices.Sorted(maps.Keys(m.Peers)) { // the same trouble is the same error
+		list = append(list, asked{id, m.Peers[id]})
 	}
-	slices.Sort(ids) // the same trouble is the same error
-	ids = append(ids, m.ID)
-	against := make([]error, len(ids))
+	for _, addr := range m.Own {
+		list = append(list, asked{m.ID, addr})
+	}
+	against := make([]error, len(list))
 	var all sync.WaitGroup
-	for i, id := range ids {
-		addr := m.Peers[id]
-		if id == m.ID {
-			addr = m.Own
-		}
-		all.Go(func() { against[i] = m.one(ctx, id, addr, body) })
+	for i, a := range list {
+		all.Go(func() { against[i] = m.one(ctx, a.id, a.addr, body) })
 	}
 	all.Wait()
 	for _, err = range against {

@@ -146,10 +146,7 @@ func (n *Node) openPeers(ctx context.Context, o *meta.Options, folder meta.Folde
 		}
 	}
 	n.plane.client = peer.NewClient(peer.ClientOptions{
-		Secret: n.o.Secrets.ClusterSecret, Cluster: n.clusterOf(folder),
-		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
-			return n.net.Dial(ctx, "tcp", addr, nil)
-		},
+		Secret: n.o.Secrets.ClusterSecret, Cluster: n.clusterOf(folder), Dial: n.dialMember,
 	})
 	o.Forward = cluster.NewForwarder(n.plane.client)
 	if err = n.meet(ctx, folder); err != nil {
@@ -159,7 +156,7 @@ func (n *Node) openPeers(ctx context.Context, o *meta.Options, folder meta.Folde
 	if err != nil {
 		return fmt.Errorf("setting cluster.addr: %w", err)
 	}
-	o.Transport, o.Strangers = &stream{Listener: l, net: n.net, advertise: advertise, tls: raftTLS}, n.status.meets
+	o.Transport, o.Strangers = &stream{Listener: l, dial: n.dialMember, advertise: advertise, tls: raftTLS}, n.status.meets
 	return nil
 }
 
@@ -256,7 +253,7 @@ func (n *Node) raftTLS() (*tls.Config, error) {
 // stream is Raft's transport over the node's network.
 type stream struct {
 	net.Listener
-	net       Network
+	dial      func(ctx context.Context, addr string) (net.Conn, error)
 	advertise string
 	tls       *tls.Config
 }
@@ -274,7 +271,7 @@ func (s *stream) Accept() (net.Conn, error) {
 func (s *stream) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	c, err := s.net.Dial(ctx, "tcp", string(addr), nil)
+	c, err := s.dial(ctx, string(addr))
 	if err != nil || s.tls == nil {
 		return c, err
 	}

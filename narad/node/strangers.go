@@ -2,6 +2,9 @@ package node
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -10,29 +13,39 @@ import (
 	"narad.example/narad/meta"
 )
 
-// strangers keeps why the last Raft connection was refused, for the probe of a node that hears no leader.
+// strangers keeps why this node meets nobody, for the probe of one that hears no leader.
 type strangers struct {
-	mu   sync.Mutex // guards the rest
-	last error
-	at   time.Time
+	mu      sync.Mutex // guards the rest
+	refused reason     // the last Raft connection that was
+	nowhere reason     // the last name that did not resolve
 }
 
-// recently is how long a refusal explains that no leader is heard of.
+type reason struct {
+	err error
+	at  time.Time
+}
+
+// recently is how long a reason explains that no leader is heard of.
 const recently = time.Minute
 
-func (s *strangers) meets(err error) {
+func (s *strangers) meets(err error) { s.note(&s.refused, err) }
+
+func (s *strangers) note(to *reason, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last, s.at = err, time.Now()
+	*to = reason{err, time.Now()}
 }
 
+// met is the newest refusal; without one, a name that does not resolve; else nil.
 func (s *strangers) met() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.at) > recently {
-		return nil
+	for _, r := range []reason{s.refused, s.nowhere} {
+		if r.err != nil && time.Since(r.at) <= recently {
+			return r.err
+		}
 	}
-	return s.last
+	return nil
 }
 
 // clusterOf tells this node's cluster to the node RPC: from its folder, once that is open what the metadata knows. Nil in an older release.
@@ -59,6 +72,17 @@ func (n *Node) advertised() string {
 	return addr
 }
 
+// dialMember connects to another node, for Raft and for the node RPC.
+func (n *Node) dialMember(ctx context.Context, addr string) (net.Conn, error) {
+	c, err := n.net.Dial(ctx, "tcp", addr, nil)
+	var name *net.DNSError
+	if errors.As(err, &name) {
+		err = fmt.Errorf("setting cluster.peers: the host of %s does not resolve; mend the setting, or that node's cluster.advertise_addr: %w", addr, err)
+		n.status.note(&n.status.nowhere, err)
+	}
+	return c, err
+}
+
 // meet asks the peers whether this node may start over its folder, before anything is opened.
 func (n *Node) meet(ctx context.Context, folder meta.Folder) error {
 	if n.o.Older {
@@ -70,13 +94,18 @@ func (n *Node) meet(ctx context.Context, folder meta.Folder) error {
 		return err
 	}
 	m := &cluster.Meeting{
-		Call: n.plane.client.Call, ID: n.id, Raft: n.advertised(), Own: own, Peers: map[string]string{},
+		Call: n.plane.client.Call, ID: n.id, Raft: n.advertised(), Own: []string{own}, Peers: map[string]string{},
 		Folder: folder, Dir: n.raftDir(), First: first(c, n.id),
 	}
 	for _, p := range c.Peers {
 		id, addr, _ := strings.Cut(p, "@")
-		if reached, err := rpcOf(addr, ""); err == nil && id != n.id {
+		reached, err := rpcOf(addr, "")
+		switch {
+		case err != nil:
+		case id != n.id:
 			m.Peers[id] = reached
+		case reached != own:
+			m.Own = append(m.Own, reached)
 		}
 	}
 	return m.Ask(ctx)

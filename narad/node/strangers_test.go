@@ -132,6 +132,51 @@ func TestANodeThatWouldMakeAClusterBesideAnother(t *testing.T) {
 	})
 }
 
+// A second node with the ID of one that runs is found by the address that cluster.peers has for it too, also in a cluster that has no ID yet, since one of
+// its first members was never there.
+//
+// covers: BRK-07
+func TestATwinOfANodeOfAYoungCluster(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var two []*machine
+		for _, name := range []string{"n1", "n2"} {
+			m := b.machine(name)
+			m.config.Cluster.Addr, m.config.Cluster.Peers = ":7943", []string{"n1@n1:7943", "n2@n2:7943", "n3@n3:7943"}
+			m.config.Security.AllowPlaintextRaft = true
+			m.start()
+			two = append(two, m)
+		}
+		b.ready(two[0])
+		twin := b.machine("twin")
+		twin.config.Cluster, twin.config.Security = two[1].config.Cluster, two[1].config.Security
+		twin.config.Cluster.AdvertiseAddr = "twin:7943"
+		require.ErrorContains(t, twin.tryStart(), "setting cluster.node_id: a node n2 runs already and answers at n2:7944")
+		left, err := os.ReadDir(twin.raft)
+		require.NoError(t, err)
+		require.Empty(t, left)
+		for _, m := range two {
+			m.stop()
+		}
+	})
+}
+
+// A node whose peers' names do not resolve says so, and which setting has them; it starts, since a name may come back.
+//
+// covers: BRK-07
+func TestPeersThatDoNotResolve(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		m := b.machine("n1")
+		m.config.Cluster.Addr, m.config.Cluster.Peers = ":7943", []string{"n1@n1:7943", "n2@nowhere:7943", "n3@neither:7943"}
+		m.config.Security.AllowPlaintextRaft = true
+		m.start()
+		time.Sleep(20 * time.Second)
+		_, err := m.node.Ready(t.Context())
+		require.ErrorContains(t, err, "setting cluster.peers: the host of ")
+		require.ErrorContains(t, err, "does not resolve")
+		m.stop()
+	})
+}
+
 // A node that made a cluster of its own while the others were down is refused by them as soon as they meet, and says which setting did it.
 //
 // covers: BRK-07
