@@ -55,7 +55,7 @@ func NewCA(now time.Time) (*CA, error) {
 // PEM is the authority's certificate: the ca_pem of a remote.
 func (ca *CA) PEM() string { return ca.pem }
 
-// Issue makes a server certificate for hosts (names and addresses), valid a year around now.
+// Issue makes a certificate for hosts (names and addresses), valid a year around now.
 func (ca *CA) Issue(now time.Time, hosts ...string) (Cert, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -63,7 +63,7 @@ func (ca *CA) Issue(now time.Time, hosts ...string) (Cert, error) {
 	}
 	tmpl := template("narad chaos edge", now)
 	tmpl.KeyUsage = x509.KeyUsageDigitalSignature
-	tmpl.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	tmpl.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} // a node of a cluster dials with its own
 	for _, h := range hosts {
 		if ip := net.ParseIP(h); ip != nil {
 			tmpl.IPAddresses = append(tmpl.IPAddresses, ip)

@@ -2,20 +2,15 @@ package node
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/hashicorp/raft"
 
 	"narad.example/narad/cluster"
 	"narad.example/narad/config"
@@ -156,7 +151,7 @@ func (n *Node) openPeers(ctx context.Context, o *meta.Options, folder meta.Folde
 	if err != nil {
 		return fmt.Errorf("setting cluster.addr: %w", err)
 	}
-	o.Transport, o.Strangers = &stream{Listener: l, dial: n.dialMember, advertise: advertise, tls: raftTLS}, n.status.meets
+	o.Transport, o.Strangers = &stream{Listener: l, dial: n.dialMember, advertise: advertise, tls: raftTLS, failed: n.status.meets}, n.status.meets
 	return nil
 }
 
@@ -225,82 +220,6 @@ func rpcOf(raftAddr, setting string) (string, error) {
 	}
 	return net.JoinHostPort(host, strconv.Itoa(p+1)), nil
 }
-
-// raftTLS is mutual TLS 1.3 from the cluster.tls_* files, nil when Raft goes in plaintext.
-func (n *Node) raftTLS() (*tls.Config, error) {
-	c := n.cfg.Cluster
-	if c.TLSCertFile == "" {
-		return nil, nil
-	}
-	cert, err := tls.LoadX509KeyPair(c.TLSCertFile, c.TLSKeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("setting cluster.tls_cert_file: %w", err)
-	}
-	pem, err := os.ReadFile(c.TLSCAFile)
-	if err != nil {
-		return nil, fmt.Errorf("setting cluster.tls_ca_file: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("setting cluster.tls_ca_file: %w", errTLSFiles)
-	}
-	return &tls.Config{
-		Certificates: []tls.Certificate{cert}, RootCAs: pool, ClientCAs: pool,
-		ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13,
-	}, nil
-}
-
-// stream is Raft's transport over the node's network.
-type stream struct {
-	net.Listener
-	dial      func(ctx context.Context, addr string) (net.Conn, error)
-	advertise string
-	tls       *tls.Config
-}
-
-// Accept takes the next connection of another node's Raft.
-func (s *stream) Accept() (net.Conn, error) {
-	c, err := s.Listener.Accept()
-	if err != nil || s.tls == nil {
-		return c, err
-	}
-	return tls.Server(c, s.tls), nil
-}
-
-// Dial connects to another node's Raft.
-func (s *stream) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	c, err := s.dial(ctx, string(addr))
-	if err != nil || s.tls == nil {
-		return c, err
-	}
-	host, _, err := net.SplitHostPort(string(addr))
-	if err != nil {
-		return nil, err
-	}
-	cfg := s.tls.Clone()
-	cfg.ServerName = host
-	secured := tls.Client(c, cfg)
-	if err := secured.HandshakeContext(ctx); err != nil {
-		_ = c.Close()
-		return nil, err
-	}
-	return secured, nil
-}
-
-// Addr is what the other nodes know this one by.
-func (s *stream) Addr() net.Addr {
-	if s.advertise == "" {
-		return s.Listener.Addr()
-	}
-	return advertised(s.advertise)
-}
-
-type advertised string
-
-func (advertised) Network() string  { return "tcp" }
-func (a advertised) String() string { return string(a) }
 
 // topicsOf shows topics to the queue.
 type topicsOf struct {
