@@ -81,6 +81,7 @@ type part struct {
 	idle   bool                                      // made and not started
 	older  bool                                      // it poses as an older release
 	config []byte                                    // /narad.json, nil for none
+	files  map[string]string                         // more of them, by name in the root
 	anew   func(over map[string]any) ([]byte, error) // the same with more laid over it
 }
 
@@ -203,15 +204,22 @@ func (r *containerRig) side(side string, want Side, extra map[string]any) ([]par
 		}
 		places = append(places, p)
 	}
+	var proof map[string]string
+	if first > 1 {
+		var err error
+		if proof, err = newRaftProof("mesh"); err != nil {
+			return nil, err
+		}
+	}
 	var out []part
 	for i, p := range places {
-		at := layout{places, first, i}
+		at := layout{places, first, i, "/"}
 		config, err := nodeConfig(at, extra, want.Config)
 		if err != nil {
 			return nil, err
 		}
 		node := part{
-			name: p.name, nets: []string{side}, ports: []int{apiPort}, env: r.secrets.env(side), config: config, idle: i >= first,
+			name: p.name, nets: []string{side}, ports: []int{apiPort}, env: r.secrets.env(side), config: config, files: proof, idle: i >= first,
 			anew: func(over map[string]any) ([]byte, error) { return nodeConfig(at, extra, Merge(want.Config, over)) },
 			argv: []string{naradPath, "serve", "--config", configPath},
 		}
@@ -243,6 +251,9 @@ func (r *containerRig) start(ctx context.Context, image string, nets map[string]
 	}
 	if p.config != nil {
 		req.Files = []testcontainers.ContainerFile{{Reader: bytes.NewReader(p.config), ContainerFilePath: configPath, FileMode: 0o644}}
+	}
+	for name, text := range p.files {
+		req.Files = append(req.Files, testcontainers.ContainerFile{Reader: strings.NewReader(text), ContainerFilePath: "/" + name, FileMode: 0o644})
 	}
 	if p.older {
 		req.Files = append(req.Files, testcontainers.ContainerFile{Reader: strings.NewReader(olderPath), ContainerFilePath: releasePath, FileMode: 0o644})

@@ -71,17 +71,18 @@ func TestIdentity(t *testing.T) {
 
 func TestNodeConfigMerges(t *testing.T) {
 	places := []place{{name: "source-1", api: "a:1", raft: "r:1", raftSeen: "s:1", data: "d"}, {name: "source-2", raftSeen: "s:2"}, {name: "source-3", raftSeen: "s:3"}}
-	body, err := nodeConfig(layout{places, len(places), 0}, remotesConfig(8443, true), map[string]any{"http": map[string]any{"max_connections": 5}, "remotes": map[string]any{"api_hop_encrypted": false}})
+	body, err := nodeConfig(layout{places, len(places), 0, "/f"}, remotesConfig(8443, true), map[string]any{"http": map[string]any{"max_connections": 5}, "remotes": map[string]any{"api_hop_encrypted": false}})
 	require.NoError(t, err)
 	require.JSONEq(t, `{
 		"http":{"addr":"a:1","max_connections":5},
-		"cluster":{"node_id":"source-1","addr":"r:1","advertise_addr":"s:1","peers":["source-1@s:1","source-2@s:2","source-3@s:3"]},
-		"storage":{"data_dir":"d"},"security":{"allow_plaintext_raft":true},
+		"cluster":{"node_id":"source-1","addr":"r:1","advertise_addr":"s:1","peers":["source-1@s:1","source-2@s:2","source-3@s:3"],
+			"tls_ca_file":"/f/raft-ca.pem","tls_cert_file":"/f/raft-cert.pem","tls_key_file":"/f/raft-key.pem"},
+		"storage":{"data_dir":"d"},
 		"remotes":{"allowed_ports":[8443],"allow_addresses":["127.0.0.1"],"api_hop_encrypted":false}}`, string(body))
-	body, err = nodeConfig(layout{places, 1, 0}, nil, nil)
+	body, err = nodeConfig(layout{places, 1, 0, "/f"}, nil, nil)
 	require.NoError(t, err)
 	require.NotContains(t, string(body), "peers")
-	require.NotContains(t, string(body), "security", "one node on loopback needs nothing")
+	require.NotContains(t, string(body), "raft-ca.pem", "one node on loopback needs nothing")
 }
 
 func TestToxicCheck(t *testing.T) {

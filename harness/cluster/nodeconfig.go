@@ -20,6 +20,7 @@ type place struct {
 type layout struct {
 	places   []place
 	first, i int
+	proof    string // the folder of the files of mutual TLS, where there are several nodes
 }
 
 // nodeConfig is the JSON config of a node: what the rig needs, then extra, then the scenario's overrides. A spare knows the first members, and they
@@ -42,7 +43,7 @@ func nodeConfig(at layout, extra, override map[string]any) ([]byte, error) {
 		}
 		cluster["peers"] = peers
 		cluster["advertise_addr"] = p.raftSeen
-		c["security"] = map[string]any{"allow_plaintext_raft": true}
+		maps.Copy(cluster, proofSettings(at.proof))
 	}
 	body, err := json.MarshalIndent(Merge(Merge(c, extra), override), "", "  ")
 	if err != nil {

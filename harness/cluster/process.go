@@ -163,9 +163,16 @@ func (r *processRig) side(ctx context.Context, side string, spec Spec, data stri
 	if err != nil {
 		return err
 	}
+	proof := filepath.Join(data, side+"-raft")
+	if first > 1 {
+		files, err := newRaftProof("127.0.0.1")
+		if err = errors.Join(err, keepProof(proof, files)); err != nil {
+			return err
+		}
+	}
 	var started []*processNode
 	for i := range places {
-		n, err := r.node(side, layout{places: places, first: first, i: i}, spec, extra, want)
+		n, err := r.node(side, layout{places: places, first: first, i: i, proof: proof}, spec, extra, want)
 		if err != nil {
 			return err
 		}
