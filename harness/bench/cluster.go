@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 
 	"narad.example/narad/client"
@@ -21,6 +17,7 @@ const (
 	rowOther      = "other-produce"
 	rowLeader     = "leader-lost"
 	rowMove       = "move"
+	rowMoveFloor  = "move-floor"
 )
 
 // measureThree compares a drain from three nodes with one from one node. All nodes share this machine.
@@ -121,7 +118,8 @@ func (s *stand) withoutLeader(ctx context.Context) (float64, error) {
 }
 
 // measureMove compares how fast a member that leaves gives its partitions away with a plain copy of their files on the same disk, in bytes a second. The
-// clock of the moves runs from the request to decommission it until the member owns none.
+// clock of the moves runs from the request to decommission it until the member owns none. A plain copy never leaves the kernel; move-floor is the
+// least work that takes files from one node to another.
 func measureMove(ctx context.Context, s *stand) (map[string]sample, error) {
 	t, err := s.newSeveral(ctx, fmt.Sprintf("moving-%d", s.round), founders+1)
 	if err != nil {
@@ -154,8 +152,12 @@ func measureMove(ctx context.Context, s *stand) (map[string]sample, error) {
 	if err != nil {
 		return nil, err
 	}
+	floor, err := s.copyOverTLS(ctx, s.path(leaves.name), s.path(t.name+"-sent"))
+	if err != nil {
+		return nil, err
+	}
 	ours, err := emptied(ctx, stays, leaves, int(size))
-	return map[string]sample{rowMove: {ours.rate(), reference.rate()}}, err
+	return map[string]sample{rowMove: {ours.rate(), reference.rate()}, rowMoveFloor: {ours: floor.rate()}}, err
 }
 
 // emptied lets a member leave and waits until it owns nothing; records stand for bytes.
@@ -174,57 +176,4 @@ func emptied(ctx context.Context, asked, leaves *node, size int) (copied, error)
 		return err == nil, err
 	})
 	return copied{took: time.Since(start), records: size}, err
-}
-
-// copyFiles copies a node's folder file by file, each synced; records stand for bytes.
-func copyFiles(ctx context.Context, from, to string) (c copied, err error) {
-	start := time.Now()
-	err = filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // a log that the node needs no longer
-			return nil
-		}
-		if err != nil || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil || d.IsDir() {
-			return errors.Join(err, os.MkdirAll(filepath.Join(to, rel), 0o755))
-		}
-		n, err := copyFile(path, filepath.Join(to, rel))
-		c.records += n
-		return err
-	})
-	c.took = time.Since(start)
-	return c, errors.Join(err, os.RemoveAll(to))
-}
-
-func copyFile(from, to string) (int, error) {
-	in, err := os.Open(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = in.Close() }()
-	out, err := os.Create(to)
-	if err != nil {
-		return 0, err
-	}
-	n, err := io.Copy(out, in)
-	return int(n), errors.Join(err, out.Sync(), out.Close())
-}
-
-// dayScenario is PRF-14's, from the module's folder.
-const dayScenario = "scenarios/cluster/day.yaml"
-
-// day is the real minutes that a virtual day of two clusters of three nodes under faults takes. Its verdict must be pass.
-func (s *stand) day(ctx context.Context) (float64, error) {
-	if _, err := os.Stat(dayScenario); err != nil {
-		return 0, fmt.Errorf("the scenario of a day, which is looked for from the project's root: %w", err)
-	}
-	start := time.Now()
-	_, _, err := s.spawn.output(ctx, "day", s.path("day.log"),
-		[]string{s.o.Chaos, "run", "--backend", "sim", "--out", s.path("day"), dayScenario})
-	return time.Since(start).Minutes(), err
 }
