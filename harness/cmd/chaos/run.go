@@ -120,7 +120,7 @@ func runAll(ctx context.Context, out io.Writer, f runFlags, args []string) error
 	sayTries(out, &done)
 	say(out, "%s: %s\n", strings.ToUpper(strings.ReplaceAll(done.Verdict, "_", " ")), filepath.Join(root, reports.HTMLName))
 	if c := run.ExitCode(done.Verdict); c != run.ExitPass {
-		say(out, "again: chaos replay %s\n", root)
+		say(out, "again: bin/chaos replay %s\n", root)
 		return exit{code: c}
 	}
 	return nil
