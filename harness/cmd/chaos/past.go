@@ -53,6 +53,9 @@ func readPast(folder, only string) (p pastRun, err error) {
 	}
 	for _, row := range rows {
 		s, err := scenarios.Load(filepath.Join(root, row.Folder, ledger.ScenarioName))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = exit{run.ExitInvalid, fmt.Sprintf("%s is not whole: it has no %s of %q", root, ledger.ScenarioName, row.Name)}
+		}
 		if err != nil {
 			return p, err
 		}

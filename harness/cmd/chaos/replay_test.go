@@ -105,6 +105,8 @@ func TestReplayOfWhatIsNoRun(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "sound", ledger.ScenarioName), []byte("name: sound\ncolour: red\n"), 0o600))
 	refused("scenario.yaml:2:1: colour: unknown field", folder)
+	require.NoError(t, os.Remove(filepath.Join(folder, "sound", ledger.ScenarioName)))
+	refused("is not whole: it has no scenario.yaml of \"sound\"", folder)
 	require.NoError(t, os.WriteFile(head, text[:len(text)/2], 0o600))
 	refused("is no whole run.json", folder)
 	require.NoError(t, os.WriteFile(head, []byte("{}"), 0o600))
