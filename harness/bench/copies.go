@@ -149,7 +149,7 @@ func sendFolder(ctx context.Context, to io.Writer, from string) error {
 		if _, err = to.Write(binary.LittleEndian.AppendUint64(nil, uint64(info.Size()))); err != nil {
 			return err
 		}
-		n, err := io.CopyBuffer(struct{ io.Writer }{to}, io.LimitReader(in, info.Size()), buf)
+		n, err := io.CopyBuffer(to, io.LimitReader(in, info.Size()), buf)
 		if err == nil && n < info.Size() {
 			err = fmt.Errorf("%s became shorter while it was sent", path)
 		}

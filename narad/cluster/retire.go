@@ -37,8 +37,8 @@ func (c *Controller) retireOne(ctx context.Context, topics []meta.Topic, members
 	case owned > 0 && len(c.live(members)) == 0:
 		return wire.Reason{Code: wire.NoReceivers, Message: fmt.Sprintf("%d partitions have no live member to go to", owned)}
 	case owned > 0 && owned == c.tried.held(topics, m.ID):
-		return wire.Reason{Code: wire.MovesFailed, Message: fmt.Sprintf("%d partitions did not get away, since their moves make no progress; the logs of the nodes "+
-			"that they go to say why, and they are tried again every few minutes", owned)}
+		return wire.Reason{Code: wire.MovesFailed, Message: fmt.Sprintf("the last move of each of its %d partitions was given up or aborted; the logs of the nodes "+
+			"that they went to say why, and they are tried again every few minutes", owned)}
 	case owned > 0 || inbound > 0:
 		return wire.Reason{}
 	}

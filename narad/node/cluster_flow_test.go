@@ -186,17 +186,24 @@ func TestAWaitingConsumerHearsOfOtherNodes(t *testing.T) {
 	})
 }
 
+// silentOwner is three nodes with the topic wide, of which the owner of partition 0 says nothing; other owns partition 1.
+func (b *bubble) silentOwner() (all []*machine, silent, other *machine) {
+	b.t.Helper()
+	all = b.three("n")
+	time.Sleep(time.Second)
+	all[0].create("wide")
+	d := b.everywhere(all, "wide")
+	silent, other = owner(all, d, 0), owner(all, d, 1)
+	silent.host.Freeze(true)
+	return all, silent, other
+}
+
 // Records that are given back to an owner that says nothing keep the consumer, who has others, no longer than one call may take.
 //
 // covers: BRK-05
 func TestGivingBackToASilentOwner(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		all := b.three("n")
-		time.Sleep(time.Second)
-		all[0].create("wide")
-		d := b.everywhere(all, "wide")
-		silent, other := owner(all, d, 0), owner(all, d, 1)
-		silent.host.Freeze(true)
+		all, silent, other := b.silentOwner()
 		leased := make([]wire.Delivery, 100)
 		for i := range leased {
 			leased[i].Handle = fmt.Sprintf("0:%d:00112233445566ff", i)
@@ -216,12 +223,7 @@ func TestGivingBackToASilentOwner(t *testing.T) {
 // covers: BRK-05, BRK-07
 func TestAConsumerWaitsForNoDeadOwner(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		all := b.three("n")
-		time.Sleep(time.Second)
-		all[0].create("wide")
-		d := b.everywhere(all, "wide")
-		silent, other := owner(all, d, 0), owner(all, d, 1)
-		silent.host.Freeze(true)
+		all, silent, other := b.silentOwner()
 		time.Sleep(45 * time.Second) // it counts as dead, and the client's idle connections are not closed yet
 		for i := range 6 {
 			other.pinned("wide", 1, id("r", i))

@@ -118,6 +118,7 @@ func (c *Client) connect(addr string) (*conn, error) {
 			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}),
 				grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 			grpc.WithConnectParams(grpc.ConnectParams{
+				// The longest delay and its jitter are less than the two seconds that a patient question has.
 				Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 				MinConnectTimeout: handshakeTimeout,
 			}),

@@ -68,7 +68,7 @@ func replaying(ctx context.Context, out io.Writer, f replayFlags, folder string)
 	}
 	starter := spawn.New()
 	defer starter.Close()
-	r := &replay{past: past, f: f, out: out, starter: starter, root: filepath.Join(f.out, fmt.Sprintf("%s-replay-seed-%d", time.Now().UTC().Format("20060102-150405"), past.head.Seed))}
+	r := &replay{past: past, f: f, out: out, starter: starter, backends: map[string]rig{}, root: filepath.Join(f.out, fmt.Sprintf("%s-replay-seed-%d", time.Now().UTC().Format("20060102-150405"), past.head.Seed))}
 	var sums []string
 	verdict := ledger.Pass
 	for _, p := range past.played {
@@ -100,7 +100,7 @@ type replay struct {
 	starter *spawn.Spawner
 	root    string // of this replay's run folders
 
-	backends map[string]rig // by name, made when first needed
+	backends map[string]rig // by name, ready when first needed
 }
 
 // rig is a backend that is ready; backend is nil in virtual time.
@@ -116,9 +116,6 @@ func (r *replay) rig(ctx context.Context, name string) (rig, error) {
 	backend, _, files, err := ready(ctx, r.out, name, r.f.narad)
 	if err != nil {
 		return rig{}, err
-	}
-	if r.backends == nil {
-		r.backends = map[string]rig{}
 	}
 	r.backends[name] = rig{backend, files}
 	return r.backends[name], nil
@@ -173,8 +170,11 @@ type tally struct {
 }
 
 func (t *tally) add(r *ledger.ScenarioRun) {
-	t.times++
 	t.verdict = ledger.Worst(t.verdict, r.Verdict)
+	if r.Verdict == ledger.NotRun {
+		return // it was ended before it began
+	}
+	t.times++
 	if r.Verdict != ledger.Fail {
 		return
 	}
