@@ -78,7 +78,8 @@ type Consumers interface {
 
 // Caller calls an op of another node.
 type Caller interface {
-	Call(ctx context.Context, node, op string, body []byte, limit time.Duration) ([]byte, error)
+	// Call returns the answer, which lies in room when that is large enough.
+	Call(ctx context.Context, node, op string, body, room []byte, limit time.Duration) ([]byte, error)
 }
 
 // Options of Moves. All but At are needed.
@@ -127,7 +128,8 @@ type Moves struct {
 	kick  chan struct{} // has one element when the loop is to look again
 
 	workers sync.WaitGroup
-	reads   sync.Pool // *partition.Stored
+	reads   sync.Pool // *partition.Stored, for answers of OpRead
+	rooms   sync.Pool // *[]byte of roomBytes, for those that come
 
 	mu    sync.Mutex // guards what follows
 	gates map[place]*gate
@@ -148,7 +150,9 @@ func New(o Options) *Moves {
 	}
 	return &Moves{
 		o: o, begun: make(chan struct{}), kick: make(chan struct{}, 1),
-		reads: sync.Pool{New: func() any { return new(partition.Stored) }}, gates: map[place]*gate{}, jobs: map[place]*job{}, here: map[place]bool{},
+		reads: sync.Pool{New: func() any { return new(partition.Stored) }},
+		rooms: sync.Pool{New: func() any { room := make([]byte, roomBytes); return &room }},
+		gates: map[place]*gate{}, jobs: map[place]*job{}, here: map[place]bool{},
 	}
 }
 

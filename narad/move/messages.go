@@ -20,23 +20,30 @@ const (
 	OpFence  = "MoveFence"
 )
 
-// Ops lists them.
-var Ops = []string{OpRead, OpFreeze, OpFiles, OpFence}
+// Ops lists those of Handle; Read answers OpRead.
+var Ops = []string{OpFreeze, OpFiles, OpFence}
 
 // ask is the body of every op.
 type ask struct {
 	TopicID   string `json:"topic_id"`
 	Partition int    `json:"partition"`
 	Attempt   string `json:"attempt"`
-	Applied   uint64 `json:"applied"`         // the source answers once it has applied this
-	Token     string `json:"token,omitempty"` // of the freeze
-	From      int64  `json:"from,omitempty"`  // MoveRead: the first offset; below 0 asks for the bounds alone
+	Applied   uint64 `json:"applied"`           // the source answers once it has applied this
+	Token     string `json:"token,omitempty"`   // of the freeze
+	From      int64  `json:"from,omitempty"`    // MoveRead: the first offset; below 0 asks for the bounds alone
+	Records   int    `json:"records,omitempty"` // MoveRead: at most so many; 0 leaves it to the source
 }
 
-// bounds are what the source holds. They are the answer to MoveFreeze and MoveFence, and the head of MoveRead's.
+// bounds are what the source holds. They are the answer to MoveFreeze and MoveFence.
 type bounds struct {
 	Oldest int64 `json:"oldest"`
 	High   int64 `json:"high"`
+}
+
+// readHead stands before the records in an answer of MoveRead.
+type readHead struct {
+	bounds
+	Records int `json:"records"` // how many follow
 }
 
 // file is one file that travels with the partition.
@@ -57,48 +64,25 @@ func travels(name string) bool {
 
 var errBody = errors.New("the source's records do not decode")
 
-// encodeRead lays out an answer of MoveRead: the length of the head in 4 bytes, the head in JSON, then for each record the length of its body
-// in 4 bytes and the body, as it lies in the source's log. Offsets follow on the first.
-func encodeRead(b bounds, bodies [][]byte) ([]byte, error) {
-	head, err := json.Marshal(b)
+// headOf begins an answer of MoveRead: the length of the head in 4 bytes and the head in JSON. The records follow as they lie in the source's log
+// (partition.Stored), which says their offsets and their checksums.
+func headOf(b bounds, records int) ([]byte, error) {
+	head, err := json.Marshal(readHead{b, records})
 	if err != nil {
 		return nil, fmt.Errorf("encode records of a move: %w", err)
 	}
-	size := 4 + len(head)
-	for _, body := range bodies {
-		size += 4 + len(body)
-	}
-	out := binary.LittleEndian.AppendUint32(make([]byte, 0, size), uint32(len(head)))
-	out = append(out, head...)
-	for _, body := range bodies {
-		out = binary.LittleEndian.AppendUint32(out, uint32(len(body)))
-		out = append(out, body...)
-	}
-	return out, nil
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(head))), head...), nil
 }
 
-// decodeRead reads an answer of MoveRead whose first record has the offset from; the bodies point into data.
-func decodeRead(data []byte, from int64) (b bounds, s partition.Stored, err error) {
-	cut := func() []byte {
-		if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
-			err, data = errBody, nil
-			return nil
-		}
-		end := 4 + int(binary.LittleEndian.Uint32(data))
-		part := data[4:end:end]
-		data = data[end:]
-		return part
+// decodeRead reads an answer of MoveRead whose first record has the offset from; the records point into data.
+func decodeRead(data []byte, from int64) (bounds, partition.Stored, error) {
+	if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
+		return bounds{}, partition.Stored{}, errBody
 	}
-	head := cut()
-	if err != nil || json.Unmarshal(head, &b) != nil {
-		return b, partition.Stored{}, errBody
+	end := 4 + int(binary.LittleEndian.Uint32(data))
+	var h readHead
+	if err := json.Unmarshal(data[4:end], &h); err != nil || h.Records < 0 || (h.Records == 0) != (end == len(data)) {
+		return bounds{}, partition.Stored{}, errBody
 	}
-	s.First = from
-	for len(data) > 0 {
-		s.Bodies = append(s.Bodies, cut())
-	}
-	if err != nil {
-		return b, partition.Stored{}, err
-	}
-	return b, s, nil
+	return h.bounds, partition.Stored{First: from, Records: h.Records, Frames: data[end:]}, nil
 }

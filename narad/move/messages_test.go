@@ -11,28 +11,29 @@ import (
 // covers: BRK-07
 func TestAnAnswerOfASource(t *testing.T) {
 	want := bounds{Oldest: 7, High: 12}
-	bodies := [][]byte{[]byte("one"), {}, []byte("a third")}
-	answer, err := encodeRead(want, bodies)
+	head, err := headOf(want, 3)
 	require.NoError(t, err)
+	answer := append(head, "one two three"...)
 	b, run, err := decodeRead(answer, 9)
 	require.NoError(t, err)
 	require.Equal(t, want, b)
-	require.Equal(t, bodies, run.Bodies)
+	require.Equal(t, "one two three", string(run.Frames))
 	require.EqualValues(t, 9, run.First)
 	require.EqualValues(t, 12, run.Next())
-
-	ends := map[int]int{len(answer): 3, len(answer) - 11: 2, len(answer) - 15: 1, len(answer) - 22: 0} // after so many bytes so many records are whole
-	for n := range answer {
+	for n := range len(head) + 1 {
 		_, run, err = decodeRead(answer[:n:n], 9)
-		if whole, at := ends[n]; at {
-			require.NoError(t, err, n)
-			require.Len(t, run.Bodies, whole)
-			continue
-		}
 		require.ErrorIs(t, err, errBody, n)
-		require.Empty(t, run.Bodies)
+		require.Empty(t, run.Frames)
 	}
-	answer[len(answer)-11] = 0xff // the length of the third
+	answer[3] = 0xff // the length of the head
 	_, _, err = decodeRead(answer, 9)
 	require.ErrorIs(t, err, errBody)
+
+	none, err := headOf(want, 0)
+	require.NoError(t, err)
+	_, run, err = decodeRead(none, 9)
+	require.NoError(t, err)
+	require.EqualValues(t, 9, run.Next())
+	_, _, err = decodeRead(append(none, 'x'), 9)
+	require.ErrorIs(t, err, errBody, "bytes that no record accounts for")
 }

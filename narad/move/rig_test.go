@@ -141,14 +141,22 @@ func (r *rig) leader(there bool) {
 }
 
 // Call reaches a node that runs.
-func (r *rig) Call(ctx context.Context, node, op string, body []byte, limit time.Duration) ([]byte, error) {
+func (r *rig) Call(ctx context.Context, node, op string, body, room []byte, limit time.Duration) ([]byte, error) {
 	u := r.nodes[node]
 	if u.moves == nil || ctx.Err() != nil {
 		return nil, errNotThere
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return u.moves.Handle(op)(ctx, body)
+	if op != OpRead {
+		return u.moves.Handle(op)(ctx, body)
+	}
+	head, records, done, err := u.moves.Read(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return append(append(room[:0], head...), records...), nil
 }
 
 func (u *unit) start() {

@@ -32,21 +32,45 @@ const (
 	classTrimmed = "trimmed"
 )
 
-// Handle answers an op of a source. Ops are OpRead, OpFreeze, OpFiles and OpFence.
+// Handle answers an op of a source. Ops are OpFreeze, OpFiles and OpFence.
 func (m *Moves) Handle(op string) func(ctx context.Context, body []byte) ([]byte, error) {
 	do := map[string]func(context.Context, ask, place) ([]byte, error){
-		OpRead: m.serveRead, OpFreeze: m.serveFreeze, OpFiles: m.serveFiles, OpFence: m.serveFence,
+		OpFreeze: m.serveFreeze, OpFiles: m.serveFiles, OpFence: m.serveFence,
 	}[op]
 	return func(ctx context.Context, body []byte) ([]byte, error) {
-		var q ask
-		if err := json.Unmarshal(body, &q); err != nil {
-			return nil, wire.Refuse(wire.Precondition, "this node cannot read the call; bring all members to one release")
-		}
-		if err := m.mine(ctx, q); err != nil {
+		q, err := m.asked(ctx, body)
+		if err != nil {
 			return nil, err
 		}
 		return do(ctx, q, place{q.TopicID, q.Partition})
 	}
+}
+
+// Read answers OpRead in two parts. The second lies in memory that is read into again once done was called.
+func (m *Moves) Read(ctx context.Context, body []byte) (head, records []byte, done func(), err error) {
+	q, err := m.asked(ctx, body)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s, _ := m.reads.Get().(*partition.Stored) // the pool holds nothing else
+	done = func() { m.reads.Put(s) }
+	b, err := m.serveRead(q, place{q.TopicID, q.Partition}, s)
+	if err == nil {
+		head, err = headOf(b, s.Records)
+	}
+	if err != nil {
+		done()
+		return nil, nil, nil, err
+	}
+	return head, s.Frames, done, nil
+}
+
+// asked reads a call and refuses it unless it is this node's to answer.
+func (m *Moves) asked(ctx context.Context, body []byte) (q ask, err error) {
+	if err = json.Unmarshal(body, &q); err != nil {
+		return q, wire.Refuse(wire.Precondition, "this node cannot read the call; bring all members to one release")
+	}
+	return q, m.mine(ctx, q)
 }
 
 // mine refuses a call unless this node owns the partition and the attempt is the one of now.
@@ -78,33 +102,32 @@ func (m *Moves) open(at place) (*partition.Partition, bounds, error) {
 	return p, bounds{Oldest: p.Oldest(), High: p.HighWatermark()}, nil
 }
 
-func (m *Moves) serveRead(_ context.Context, q ask, at place) ([]byte, error) {
+// serveRead fills s.
+func (m *Moves) serveRead(q ask, at place, s *partition.Stored) (bounds, error) {
+	s.Records, s.Frames = 0, nil
 	if q.Token != "" {
 		if err := m.renew(at, q.Token); err != nil {
-			return nil, err
+			return bounds{}, err
 		}
 	}
 	p, b, err := m.open(at)
 	if err != nil || q.From < 0 {
-		return encoded(b, nil, err)
+		return b, err
 	}
 	if q.From > b.High {
-		return nil, errTrimmed()
+		return b, errTrimmed()
 	}
-	s, _ := m.reads.Get().(*partition.Stored) // the pool holds nothing else
-	defer m.reads.Put(s)
-	err = p.ReadStored(q.From, readRecords, readBytes, s)
-	if errors.Is(err, partition.ErrTrimmed) {
-		return nil, errTrimmed()
+	most := readRecords
+	if q.Records > 0 {
+		most = min(most, q.Records)
 	}
-	return encoded(b, s.Bodies, err)
-}
-
-func encoded(b bounds, bodies [][]byte, err error) ([]byte, error) {
-	if err != nil {
-		return nil, fmt.Errorf("read for a move: %w", err)
+	switch err = p.ReadStored(q.From, most, readBytes, s); {
+	case errors.Is(err, partition.ErrTrimmed):
+		return b, errTrimmed()
+	case err != nil:
+		return b, fmt.Errorf("read for a move: %w", err)
 	}
-	return encodeRead(b, bodies)
+	return b, nil
 }
 
 // renew prolongs a freeze by FreezeTTL.

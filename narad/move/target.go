@@ -150,7 +150,7 @@ func (in *incoming) begin(ctx context.Context) error {
 	if err := in.m.o.Store.Remove(in.at.topicID, in.at.partition); err != nil {
 		return err
 	}
-	b, _, err := in.read(ctx, -1)
+	b, _, err := in.read(ctx, -1, 0, nil)
 	if err != nil {
 		return err
 	}
@@ -203,66 +203,12 @@ func moreOf(n int) error {
 	return nil
 }
 
-// copy reads from the source until it has no more, and returns how many records came. While one run of records is imported the next one is on
-// its way.
-func (in *incoming) copy(ctx context.Context) (records int, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	coming := in.ahead(ctx, in.part.HighWatermark())
-	defer func() {
-		cancel()
-		<-coming // closed, or holds what nobody wants any more: its goroutine has ended
-	}()
-	for {
-		got := <-coming
-		switch {
-		case problemClass(got.err) == classTrimmed:
-			return records, errScratch
-		case got.err != nil:
-			return records, got.err
-		}
-		more := got.run.Next() < got.High && len(got.run.Bodies) > 0
-		if more {
-			coming = in.ahead(ctx, got.run.Next())
-		}
-		if err = in.part.Import(ctx, &got.run); err != nil {
-			return records, in.spoilt(err)
-		}
-		records += len(got.run.Bodies)
-		if high := in.part.HighWatermark(); high > in.best {
-			in.best, in.stuck = high, time.Time{}
-		}
-		if !more {
-			return records, nil
-		}
-	}
-}
-
 // spoilt marks the error of a copy that no later step can use.
 func (in *incoming) spoilt(err error) error {
 	if in.part.Failed() != nil || errors.Is(err, partition.ErrClosed) || errors.Is(err, partition.ErrGap) {
 		return errors.Join(errScratch, err)
 	}
 	return err
-}
-
-// arrival is one answer of the source.
-type arrival struct {
-	bounds
-	run partition.Stored
-	err error
-}
-
-// ahead asks the source for what it has from an offset on. The channel gets the answer and is closed; its goroutine has ended then, which the end
-// of ctx hastens.
-func (in *incoming) ahead(ctx context.Context, from int64) <-chan arrival {
-	out := make(chan arrival, 1)
-	go func() {
-		defer close(out)
-		var a arrival
-		a.bounds, a.run, a.err = in.read(ctx, from)
-		out <- a
-	}()
-	return out
 }
 
 // files puts the source's consumer state and cursor files beside the copy, and nothing else of their kind.
@@ -325,19 +271,20 @@ func (in *incoming) mine() bool {
 	return ok && t.NodeOf(in.at.partition) == in.m.o.NodeID
 }
 
-// body is a question to the source.
-func (in *incoming) body(from int64) ([]byte, error) {
-	return json.Marshal(ask{
-		TopicID: in.at.topicID, Partition: in.at.partition, Attempt: in.attempt, Applied: in.m.o.State.Applied(), Token: in.token, From: from,
-	})
+// ask is a question to the source.
+func (in *incoming) ask() ask {
+	return ask{TopicID: in.at.topicID, Partition: in.at.partition, Attempt: in.attempt, Applied: in.m.o.State.Applied(), Token: in.token}
 }
 
-func (in *incoming) read(ctx context.Context, from int64) (bounds, partition.Stored, error) {
-	body, err := in.body(from)
+// read is one call of MoveRead. The records lie in room where that is large enough.
+func (in *incoming) read(ctx context.Context, from int64, records int, room []byte) (bounds, partition.Stored, error) {
+	q := in.ask()
+	q.From, q.Records = from, records
+	body, err := json.Marshal(q)
 	if err != nil {
 		return bounds{}, partition.Stored{}, err
 	}
-	raw, err := in.m.o.Caller.Call(ctx, in.from, OpRead, body, callWait)
+	raw, err := in.m.o.Caller.Call(ctx, in.from, OpRead, body, room, callWait)
 	if err != nil {
 		return bounds{}, partition.Stored{}, err
 	}
@@ -345,11 +292,11 @@ func (in *incoming) read(ctx context.Context, from int64) (bounds, partition.Sto
 }
 
 func (in *incoming) call(ctx context.Context, op string, limit time.Duration, answer any) error {
-	body, err := in.body(0)
+	body, err := json.Marshal(in.ask())
 	if err != nil {
 		return err
 	}
-	raw, err := in.m.o.Caller.Call(ctx, in.from, op, body, limit)
+	raw, err := in.m.o.Caller.Call(ctx, in.from, op, body, nil, limit)
 	if err != nil {
 		return err
 	}

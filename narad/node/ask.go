@@ -46,13 +46,18 @@ var errNobody = errors.New("the node cannot be asked: it has no address here")
 
 // exchange calls an op of another member. Errors are those of peer.Client.Call; one that was not sent wraps peer.ErrUnreachable.
 func (n *Node) exchange(ctx context.Context, node, op string, body []byte, limit time.Duration) ([]byte, error) {
+	return n.exchangeInto(ctx, node, op, body, nil, limit)
+}
+
+// exchangeInto is exchange with memory for the answer.
+func (n *Node) exchangeInto(ctx context.Context, node, op string, body, room []byte, limit time.Duration) ([]byte, error) {
 	m, ok := n.meta.Member(node)
 	if !ok || m.RPCAddr == "" || n.plane.client == nil {
 		return nil, fmt.Errorf("%w: node %s: %w", peer.ErrUnreachable, node, errNobody)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return n.plane.client.Call(ctx, m.RPCAddr, op, body)
+	return n.plane.client.CallInto(ctx, m.RPCAddr, op, body, room)
 }
 
 // ask is exchange in JSON. answer may be nil.
@@ -123,6 +128,7 @@ func (n *Node) handlePeers(s *peer.Server) {
 	s.Handle(opStartOffsets, answers(n, n.serveStartOffsets))
 	s.Handle(opMembership, answers(n, n.serveMembership))
 	s.Handle(opDraining, answers(n, n.serveDraining))
+	s.HandleLent(move.OpRead, n.serveMoveRead)
 	for _, op := range move.Ops {
 		s.Handle(op, n.serveMove(op))
 	}

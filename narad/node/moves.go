@@ -36,7 +36,7 @@ func (n *Node) Move(ctx context.Context, topic string, partition int, to string)
 	return err
 }
 
-// serveMove answers an op of a move's source.
+// serveMove answers an op of a move's source that Handle knows.
 func (n *Node) serveMove(op string) peer.Handler {
 	return func(ctx context.Context, body []byte) ([]byte, error) {
 		if !n.front.whole.Load() {
@@ -44,6 +44,18 @@ func (n *Node) serveMove(op string) peer.Handler {
 		}
 		return n.moves.Handle(op)(ctx, body)
 	}
+}
+
+// serveMoveRead answers a target that asks for records.
+func (n *Node) serveMoveRead(ctx context.Context, body []byte) (*peer.Lent, error) {
+	if !n.front.whole.Load() {
+		return nil, starting()
+	}
+	head, records, done, err := n.moves.Read(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	return &peer.Lent{Head: head, Body: records, Done: done}, nil
 }
 
 // moveLeader asks the leader for package move.
@@ -74,8 +86,8 @@ func (l moveLeader) Current(ctx context.Context) error {
 type moveCaller struct{ n *Node }
 
 // Call is one call of an op.
-func (c moveCaller) Call(ctx context.Context, node, op string, body []byte, limit time.Duration) ([]byte, error) {
-	return c.n.exchange(ctx, node, op, body, limit)
+func (c moveCaller) Call(ctx context.Context, node, op string, body, room []byte, limit time.Duration) ([]byte, error) {
+	return c.n.exchangeInto(ctx, node, op, body, room, limit)
 }
 
 // heldCursors is the runner, which is built after the moves are.

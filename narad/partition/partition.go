@@ -32,8 +32,8 @@ var (
 	ErrClosed = seglog.ErrClosed
 	// ErrGap is returned by Import for records that do not follow on what is there.
 	ErrGap = errors.New("the records do not follow on the partition's last one")
-	// ErrForeign is returned by Import for a body that is no record of this release.
-	ErrForeign = errors.New("what came is no record of this release")
+	// ErrForeign is returned by Import for what is no run of records of this release.
+	ErrForeign = errors.New("what came is no run of records of this release")
 )
 
 // Trimmed is the ErrTrimmed that Read returns.
@@ -87,8 +87,8 @@ type Partition struct {
 type commit struct {
 	recs   []Record
 	box    *packed
-	stored *Stored // an import, in recs' place
-	newest int64   // its newest commit time
+	stored *seglog.Batch // an import, in recs' place, which begins at first
+	newest int64         // its newest commit time
 	first  int64
 	err    error
 }
@@ -123,7 +123,7 @@ func Open(o Options) (*Partition, error) {
 			sum += int64(len(c.recs[i].Key) + len(c.recs[i].Payload))
 		}
 		if c.stored != nil {
-			sum += int64(c.stored.bytes())
+			sum += int64(c.stored.Bytes())
 		}
 		return sum
 	}, cycleBytes)
@@ -187,15 +187,12 @@ func (p *Partition) fill(b *seglog.Batch, commits []*commit, first int64) {
 	now, next, last := p.now().UnixMilli(), first, p.lastMS.Load()
 	for _, c := range commits {
 		if c.stored != nil {
-			if c.stored.First != next {
+			if c.first != next {
 				c.err = ErrGap
 				continue
 			}
-			b.Grow(len(c.stored.Bodies), c.stored.bytes())
-			for _, body := range c.stored.Bodies {
-				b.Add(body)
-			}
-			next, last = c.stored.Next(), max(last, c.newest)
+			next, last = next+int64(c.stored.Len()), max(last, c.newest)
+			b.Join(c.stored)
 			continue
 		}
 		c.first = next

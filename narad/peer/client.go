@@ -70,6 +70,11 @@ type patientKey struct{}
 // ErrUnreachable when nothing was sent (ErrSecret, ErrCluster or ErrNoSecret too when that is why), ErrUnknownOp, or a gRPC status: codes.Internal
 // when the handler failed, anything else when the outcome is unknown.
 func (c *Client) Call(ctx context.Context, addr, op string, body []byte) ([]byte, error) {
+	return c.CallInto(ctx, addr, op, body, nil)
+}
+
+// CallInto is Call with memory for the answer, which lies there if it is large enough, and elsewhere if not.
+func (c *Client) CallInto(ctx context.Context, addr, op string, body, room []byte) ([]byte, error) {
 	p, err := c.connect(addr)
 	if err != nil {
 		return nil, err
@@ -81,7 +86,7 @@ func (c *Client) Call(ctx context.Context, addr, op string, body []byte) ([]byte
 		defer cancel()
 	}
 	var sent atomic.Bool
-	var answer []byte
+	answer := room
 	patient := ctx.Value(patientKey{}) != nil
 	err = p.grpc.Invoke(context.WithValue(ctx, sentKey{}, &sent), "/"+service+"/"+op, &body, &answer, grpc.WaitForReady(patient))
 	switch {

@@ -35,15 +35,22 @@ func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
 		return mem.BufferSlice{mem.SliceBuffer(*b)}, nil
 	case *framed:
 		return mem.BufferSlice{mem.SliceBuffer{b.kind}, mem.SliceBuffer(b.body)}, nil
+	case *Lent:
+		return b.slices(), nil
 	}
 	return nil, fmt.Errorf("peer: cannot send a %T", v)
 }
 
-// Unmarshal fills a *[]byte with a copy of its own.
+// Unmarshal fills a *[]byte with a copy: in the memory that is there already, where that is large enough.
 func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	b, ok := v.(*[]byte)
 	if !ok {
 		return fmt.Errorf("peer: cannot receive a %T", v)
+	}
+	if size := data.Len(); size <= cap(*b) {
+		*b = (*b)[:size]
+		data.CopyTo(*b)
+		return nil
 	}
 	*b = data.Materialize()
 	return nil

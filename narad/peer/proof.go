@@ -116,12 +116,13 @@ func prove(secret []byte, role string, c *tls.Conn) ([]byte, error) {
 
 // ClientHandshake proves the secret to the server and checks the server's proof.
 func (p *proof) ClientHandshake(ctx context.Context, _ string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	c := tls.Client(raw, &tls.Config{
+	below := &gathering{Conn: raw}
+	c := tls.Client(below, &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: p.protocols(), ServerName: "narad",
 		InsecureSkipVerify: true, // the certificate says nothing; the proof below binds the session
 	})
 	err := p.within(ctx, raw, func() error { return p.ask(ctx, c) })
-	return p.done(raw, c, err)
+	return p.done(session{c, below}, err)
 }
 
 func (p *proof) ask(ctx context.Context, c *tls.Conn) error {
@@ -157,12 +158,13 @@ func (p *proof) ask(ctx context.Context, c *tls.Conn) error {
 
 // ServerHandshake checks the client's proof and answers with the server's. A client that fails gets no proof.
 func (p *proof) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	c := tls.Server(raw, &tls.Config{
+	below := &gathering{Conn: raw}
+	c := tls.Server(below, &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: p.protocols(), Certificates: []tls.Certificate{p.cert},
 		SessionTicketsDisabled: true,
 	})
 	err := p.within(context.Background(), raw, func() error { return p.answer(c) })
-	return p.done(raw, c, err)
+	return p.done(session{c, below}, err)
 }
 
 func (p *proof) answer(c *tls.Conn) error {
@@ -221,15 +223,15 @@ func (p *proof) within(ctx context.Context, raw net.Conn, handshake func() error
 	return nil
 }
 
-func (p *proof) done(raw net.Conn, c *tls.Conn, err error) (net.Conn, credentials.AuthInfo, error) {
+func (p *proof) done(s session, err error) (net.Conn, credentials.AuthInfo, error) {
 	if err != nil {
-		_ = raw.Close()
+		_ = s.below.Close()
 		if p.failed != nil {
 			p.failed(err)
 		}
 		return nil, nil, err
 	}
-	return c, proven{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, nil
+	return s, proven{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, nil
 }
 
 // proven tells gRPC that the connection is private and both ends have proven the secret.

@@ -76,6 +76,18 @@ func (s *Server) handshakeFailed(err error) {
 
 // Handle registers an op. All are registered before Serve.
 func (s *Server) Handle(op string, h Handler) {
+	s.register(op, func(ctx context.Context, body []byte) (any, error) {
+		answer, err := h(ctx, body)
+		return &framed{answerBody, answer}, err
+	})
+}
+
+// HandleLent registers an op whose answers are lent.
+func (s *Server) HandleLent(op string, h Lender) {
+	s.register(op, func(ctx context.Context, body []byte) (any, error) { return h(ctx, body) })
+}
+
+func (s *Server) register(op string, h func(ctx context.Context, body []byte) (any, error)) {
 	s.desc.Methods = append(s.desc.Methods, grpc.MethodDesc{
 		MethodName: op,
 		Handler: func(_ any, ctx context.Context, dec func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
@@ -88,11 +100,11 @@ func (s *Server) Handle(op string, h Handler) {
 	})
 }
 
-// run returns a *framed, or an error of gRPC.
-func (s *Server) run(ctx context.Context, op string, h Handler, body []byte) (any, error) {
+// run returns what the codec knows, or an error of gRPC.
+func (s *Server) run(ctx context.Context, op string, h func(ctx context.Context, body []byte) (any, error), body []byte) (any, error) {
 	answer, err := h(ctx, body)
 	if err == nil {
-		return &framed{answerBody, answer}, nil
+		return answer, nil
 	}
 	var p *wire.Problem
 	if errors.As(err, &p) {

@@ -2,29 +2,28 @@ package seglog
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
-	"slices"
 	"sync"
 )
 
 // keepBytes is the largest buffer that goes back into a pool.
 const keepBytes = 4 << 20
 
-// Batch is a run of frames that are appended together. It is not for several goroutines at once.
+// Batch is a run of frames that are appended together. The zero value is empty. It is not for several goroutines at once.
 type Batch struct {
 	buf   []byte
+	own   []byte // the batch's memory while buf is somebody else's
 	count int
 	large bool // a body is above MaxBody
 	spent bool // an Append has written into the frames
+	lent  bool // buf is the memory of whoever called Adopt
 }
 
 var batches = sync.Pool{New: func() any { return new(Batch) }}
 
 // NewBatch takes an empty batch from the pool.
 func NewBatch() *Batch { return batches.Get().(*Batch) }
-
-// Grow makes room for frames whose bodies are so many bytes together, so that adding them copies nothing twice.
-func (b *Batch) Grow(frames, bytes int) { b.buf = slices.Grow(b.buf, frames*frameBytes+bytes) }
 
 // Add adds one frame whose body is the parts in a row. It copies them.
 func (b *Batch) Add(parts ...[]byte) {
@@ -43,6 +42,50 @@ func (b *Batch) Add(parts ...[]byte) {
 	b.count++
 }
 
+// Adopt adds frames as a log holds them (Buffer.Run), of which the first must carry the sequence number first. Each checksum is verified, and visit
+// hears each body; its error, like a frame that is not good, ends it, and then nothing was added. An empty batch takes the memory as it is, for
+// Append to write into, so that nobody else may use frames before the batch is freed; nor after an error, which leaves it half changed.
+func (b *Batch) Adopt(frames []byte, first int64, visit func(body []byte) error) error {
+	count := 0
+	for at := 0; at < len(frames); count++ {
+		body, sum, size, err := parseSummed(frames[at:], first+int64(count))
+		if err == nil {
+			err = visit(body)
+		}
+		if err != nil {
+			return fmt.Errorf("frame %d: %w", first+int64(count), err)
+		}
+		binary.LittleEndian.PutUint32(frames[at:], sum) // as Add leaves it
+		at += size
+	}
+	b.take(frames, count)
+	return nil
+}
+
+// Join adds what other holds, which may not be used before b is freed.
+func (b *Batch) Join(other *Batch) {
+	if other.spent {
+		other.renew()
+	}
+	b.large = b.large || other.large
+	b.take(other.buf, other.count)
+}
+
+// take adds count frames, which are copied only where others stand before them.
+func (b *Batch) take(frames []byte, count int) {
+	if b.spent {
+		b.renew()
+	}
+	if b.count += count; len(b.buf) > 0 {
+		b.buf = append(b.buf, frames...)
+		return
+	}
+	if !b.lent {
+		b.own, b.lent = b.buf, true
+	}
+	b.buf = frames[:len(frames):len(frames)]
+}
+
 // Len is how many frames the batch has.
 func (b *Batch) Len() int { return b.count }
 
@@ -51,10 +94,14 @@ func (b *Batch) Bytes() int { return len(b.buf) }
 
 // Free gives the batch back to the pool. It is not to be used afterwards, nor freed while an Append has it.
 func (b *Batch) Free() {
-	if cap(b.buf) > keepBytes {
+	buf := b.buf
+	if b.lent {
+		buf = b.own
+	}
+	if cap(buf) > keepBytes {
 		return
 	}
-	b.buf, b.count, b.large, b.spent = b.buf[:0], 0, false, false
+	*b = Batch{buf: buf[:0]}
 	batches.Put(b)
 }
 
@@ -76,8 +123,7 @@ func seal(buf []byte, seq, back int64, visit func(seq int64, at int)) {
 		visit(seq, at)
 		binary.LittleEndian.PutUint64(f[8:], uint64(seq))
 		binary.LittleEndian.PutUint32(f[16:], uint32(back))
-		sum := crc32.Update(binary.LittleEndian.Uint32(f), castagnoli, f[4:frameBytes])
-		binary.LittleEndian.PutUint32(f, sum)
+		binary.LittleEndian.PutUint32(f, whole(binary.LittleEndian.Uint32(f), f))
 		at += frameBytes + int(binary.LittleEndian.Uint32(f[4:]))
 	}
 }

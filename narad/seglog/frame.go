@@ -71,30 +71,37 @@ func peek(data []byte) header {
 // parseFrame reads the frame at the start of data, which must carry the sequence number seq, and returns its length whole.
 // errShort means that data may hold only its beginning.
 func parseFrame(data []byte, seq int64) (body []byte, size int, err error) {
+	body, _, size, err = parseSummed(data, seq)
+	return body, size, err
+}
+
+// parseSummed is parseFrame, and tells the checksum of the body alone.
+func parseSummed(data []byte, seq int64) (body []byte, sum uint32, size int, err error) {
 	if len(data) < frameBytes {
-		return nil, 0, errShort
+		return nil, 0, 0, errShort
 	}
 	h := peek(data)
 	if h.length > MaxBody {
-		return nil, 0, errBad
+		return nil, 0, 0, errBad
 	}
 	size = frameBytes + h.length
 	if len(data) < size {
-		return nil, size, errShort
+		return nil, 0, size, errShort
 	}
 	body = data[frameBytes:size:size]
-	if checksum(body, data) != binary.LittleEndian.Uint32(data) {
-		return nil, size, errBad
+	sum = crc32.Checksum(body, castagnoli)
+	if whole(sum, data) != binary.LittleEndian.Uint32(data) {
+		return nil, 0, size, errBad
 	}
 	if h.seq != seq {
-		return nil, size, errOrder
+		return nil, 0, size, errOrder
 	}
-	return body, size, nil
+	return body, sum, size, nil
 }
 
-// checksum covers a frame's body and then the rest of its head.
-func checksum(body, frame []byte) uint32 {
-	return crc32.Update(crc32.Checksum(body, castagnoli), castagnoli, frame[4:frameBytes])
+// whole is the checksum of a frame, which covers its body, whose own is sum, and then the rest of its head.
+func whole(sum uint32, frame []byte) uint32 {
+	return crc32.Update(sum, castagnoli, frame[4:frameBytes])
 }
 
 // Frames reads the frames of data from its start, the first of which must carry the sequence number first, as far as they

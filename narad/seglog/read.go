@@ -19,6 +19,7 @@ type Buffer struct {
 
 	data   []byte
 	frames []Frame
+	run    []byte // what the frames are, one after the other
 
 	from *segment // where the last read ended
 	seq  int64
@@ -27,6 +28,9 @@ type Buffer struct {
 
 // Size is how many bytes the buffer holds on to.
 func (b *Buffer) Size() int { return cap(b.data) }
+
+// Run is the frames of the last Read in one piece, as they lie in the log, until the next one. Batch.Adopt takes it.
+func (b *Buffer) Run() []byte { return b.run }
 
 // view is what a read knows about a segment while it holds it.
 type view struct {
@@ -43,7 +47,7 @@ type view struct {
 // frame's checksum is verified. Bodies lie in buf until its next use. Errors are ErrTrimmed, *Damage (when frames before
 // the damage were asked for they come first, without it), ErrClosed, or of the file.
 func (l *Log) Read(from int64, maxFrames, maxBytes int, buf *Buffer) ([]Frame, error) {
-	buf.frames = buf.frames[:0]
+	buf.frames, buf.run = buf.frames[:0], nil
 	if maxFrames <= 0 {
 		return nil, nil
 	}
@@ -232,7 +236,7 @@ func (b *Buffer) fill(f vfs.File, pos, size int64) ([]byte, error) {
 // collect walks over the frames in data: those below from are passed, the others are verified and kept while they fit. It
 // returns how far it came, and how long the frame is that data does not hold whole.
 func (b *Buffer) collect(data []byte, seq *int64, from int64, maxFrames, maxBytes int) (at, need int, err error) {
-	for sum := 0; len(b.frames) < maxFrames; {
+	for sum, begin := 0, 0; len(b.frames) < maxFrames; {
 		rest := data[at:]
 		if len(rest) < frameBytes {
 			return at, frameBytes, nil
@@ -263,8 +267,12 @@ func (b *Buffer) collect(data []byte, seq *int64, from int64, maxFrames, maxByte
 		if sum += weight; sum > maxBytes && len(b.frames) > 0 {
 			return at, 0, nil
 		}
+		if len(b.frames) == 0 {
+			begin = at
+		}
 		b.frames = append(b.frames, Frame{Seq: *seq, Body: body})
 		at += size
+		b.run = data[begin:at:at]
 		*seq++
 	}
 	return at, 0, nil
