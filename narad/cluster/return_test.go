@@ -73,3 +73,22 @@ func (s *sim) leads() string {
 	}
 	return ""
 }
+
+// A write reaches every node at once, also one that nothing follows: whoever asked a follower does not wait for Raft's next message.
+//
+// covers: BRK-06, BRK-07
+func TestAWriteIsHeardOfAtOnce(t *testing.T) {
+	inSim(t, func(t *testing.T, s *sim) {
+		leader := s.settled()
+		for i := range 20 {
+			time.Sleep(time.Second)
+			start := time.Now()
+			index, err := s.follower(leader).store.Propose(t.Context(), someTopic(fmt.Sprint("t", i)))
+			require.NoError(t, err)
+			for _, n := range s.nodes {
+				require.NoError(t, n.store.WaitApplied(t.Context(), index))
+			}
+			require.Less(t, time.Since(start), 10*time.Millisecond)
+		}
+	})
+}

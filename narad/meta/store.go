@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -52,10 +53,11 @@ type Store struct {
 	fsm        *fsm
 	log        *slog.Logger
 
-	closing  chan struct{}
-	stopped  sync.WaitGroup // the goroutine of follow
-	proposed sync.WaitGroup // proposals in Raft
-	turn     chan struct{}  // holds an element while the configuration is being changed
+	closing   chan struct{}
+	stopped   sync.WaitGroup // the goroutine of follow
+	proposed  sync.WaitGroup // proposals in Raft
+	spreading atomic.Bool    // a barrier is on its way (spread)
+	turn      chan struct{}  // holds an element while the configuration is being changed
 
 	mu          sync.Mutex // guards the rest
 	refusing    bool       // no proposal enters Raft any more
