@@ -161,18 +161,19 @@ func (s *Store) ProposeLocal(ctx context.Context, data []byte) (uint64, error) {
 // spread has the other nodes hear at once of what was just committed. Raft tells them so with its next entry, or after 50 to 100 ms without one,
 // for which whoever asked another node than the leader would wait: so the next entry comes now, a barrier.
 func (s *Store) spread() {
-	if len(s.Servers()) < 2 || !s.spreading.CompareAndSwap(false, true) {
-		return
+	if len(s.Servers()) < 2 || s.spreading.Add(1) > 1 {
+		return // the goroutine of an earlier write does it
 	}
 	if !s.enter() {
-		s.spreading.Store(false)
+		s.spreading.Store(0)
 		return
 	}
-	barrier := s.raft.Barrier(enterTimeout)
 	go func() {
 		defer s.proposed.Done()
-		_ = barrier.Error() // then they hear of it later
-		s.spreading.Store(false)
+		for told := int64(0); !s.spreading.CompareAndSwap(told, 0); {
+			told = s.spreading.Load()
+			_ = s.raft.Barrier(enterTimeout).Error() // if it fails they hear of it later
+		}
 	}()
 }
 

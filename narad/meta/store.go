@@ -56,7 +56,7 @@ type Store struct {
 	closing   chan struct{}
 	stopped   sync.WaitGroup // the goroutine of follow
 	proposed  sync.WaitGroup // proposals in Raft
-	spreading atomic.Bool    // a barrier is on its way (spread)
+	spreading atomic.Int64   // writes since spread began, 0 while it rests
 	turn      chan struct{}  // holds an element while the configuration is being changed
 
 	mu          sync.Mutex // guards the rest
