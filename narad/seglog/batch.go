@@ -115,10 +115,10 @@ func (b *Batch) renew() {
 	b.spent = false
 }
 
-// seal writes sequence numbers into frames that Add made, the first of them seq, and ends their checksums. back is how many
-// frames of the group stand before. visit hears where each frame begins.
-func seal(buf []byte, seq, back int64, visit func(seq int64, at int)) {
-	for at := 0; at < len(buf); seq, back = seq+1, back+1 {
+// seal writes sequence numbers into the frames of a group, which Add made, the first of them seq, and ends their checksums. visit hears where each
+// frame begins.
+func seal(buf []byte, seq int64, visit func(seq int64, at int)) {
+	for at, back := 0, 0; at < len(buf); seq, back = seq+1, back+1 {
 		f := buf[at:]
 		visit(seq, at)
 		binary.LittleEndian.PutUint64(f[8:], uint64(seq))

@@ -25,16 +25,17 @@
 //	16  4  how many frames of its group stand before it
 //	20  .  body
 //
-// A group is what one sync puts down, which was written at once, or of a draft (Options.Draft) piece by piece. Since a group is written only after the one before is synced,
-// the last field tells what recovery must know: a bad frame that is followed by a good one of a later group was once
-// durable, so it is damage and never a torn write.
+// A group is what was written at once. Since it is written only after the one before is synced, the last field tells what recovery must know: a bad
+// frame that is followed by a good one of a later group was once durable, so it is damage and never a torn write. (A draft, Options.Draft, is not
+// synced after each group, and nobody opens one again that was not synced at its end.)
 //
 // A file "<segment>.torn-<offset>" holds what recovery cut from that segment, beginning at that offset. Nothing reads it; it
 // is there for whoever investigates, who may delete it.
 //
 // # Loops
 //
-// None. Whoever appends leads the commit or waits for the one who does (package cycle).
+// None. Whoever appends leads the commit or waits for the one who does (package cycle). A draft syncs each full segment in a goroutine that Settle
+// and Close wait for.
 package seglog
 
 import (

@@ -18,28 +18,38 @@ func (l *Log) Settle(ctx context.Context) error {
 
 // settle is Settle in a cycle, so that no append is under way.
 func (l *Log) settle(active *segment) error {
-	if err := l.syncDraft(active); err != nil {
+	if !l.draft {
+		return nil
+	}
+	l.syncBehind(active)
+	l.syncing.Wait()
+	if err := l.Failed(); err != nil {
 		return err
+	}
+	if err := l.o.FS.SyncDir(l.o.Dir); err != nil {
+		return l.fail(fmt.Errorf("sync %s: %w", l.o.Dir, err))
 	}
 	l.draft = false
 	return nil
 }
 
-// syncDraft syncs what a draft has in its active segment. Those before it were synced when they were sealed, so that a draft never has more than a
-// segment in doubt, and that segment's frames are one group.
-func (l *Log) syncDraft(active *segment) error {
-	if l.unsynced == 0 {
-		return nil
-	}
-	file, err := l.appendFile(active)
+// syncBehind begins to sync a segment of a draft that nothing is appended to any more, or not before that has ended. What fails is found by
+// Failed, and by whoever waits for the end.
+func (l *Log) syncBehind(s *segment) {
+	file, err := l.appendFile(s)
 	if err != nil {
-		return l.fail(err) // what the disk has of it is unknown
+		_ = l.fail(err) // what the disk has of it is unknown
+		return
 	}
-	if err = l.syncFile(file); err != nil {
-		return l.fail(fmt.Errorf("sync %s: %w", active.path, err))
-	}
-	l.unsynced = 0
-	return nil
+	l.mu.Lock()
+	s.refs++ // the file stays open: only the one that was written to surely hears of a write that failed later
+	l.mu.Unlock()
+	l.syncing.Go(func() {
+		if err := l.syncFile(file); err != nil {
+			_ = l.fail(fmt.Errorf("sync %s: %w", s.path, err))
+		}
+		_ = l.release(s) // it is synced, or the log has failed
+	})
 }
 
 // syncFile syncs and tells OnSync how long that took.

@@ -25,7 +25,7 @@ type Options struct {
 	SegmentBytes int64 // a segment that has reached it is sealed; 0 is 64 MiB
 	Start        int64 // the first sequence number when Dir holds no log yet
 	Lazy         bool  // verify the frames of sealed segments when they are first read, not in Open
-	Draft        bool  // Append does not sync until Settle; whoever does not come to Settle deletes the files, and nobody opens them again
+	Draft        bool  // Append does not sync until Settle; whoever does not come to Settle deletes the files, which may not open again
 	Preallocate  bool  // reserve the room of a segment when it is begun, as far as the disk can; a sealed one gives back what it did not use
 
 	OnSync func(time.Duration)                    // hears how long each sync of a group took; may be nil
@@ -43,14 +43,14 @@ func (o *Options) defaults() {
 
 // Log is an open log. Its methods may be called from any goroutine.
 type Log struct {
-	o        Options
-	commits  *cycle.Cycle[*request]
-	group    []byte // joins the batches of a group; the leader of the cycle owns it
-	marks    []mark // of the group in work; the leader owns it
-	draft    bool   // the leader owns it, and the next: what is appended waits for Settle
-	unsynced int64  // frames at the end of the active segment that a draft has not synced
-	durable  cycle.Signal
-	next     atomic.Int64
+	o       Options
+	commits *cycle.Cycle[*request]
+	group   []byte         // joins the batches of a group; the leader of the cycle owns it
+	marks   []mark         // of the group in work; the leader owns it
+	draft   bool           // the leader owns it, and the next: what is appended waits for Settle
+	syncing sync.WaitGroup // the sealed segments of a draft that are being synced
+	durable cycle.Signal
+	next    atomic.Int64
 
 	// mu guards the list, the segments in it and what follows; files may be opened and closed under it, never read or synced.
 	mu      sync.Mutex
@@ -174,9 +174,6 @@ func (l *Log) commitGroup(requests []*request) error {
 	if err := l.write(active, buf); err != nil {
 		return err
 	}
-	if l.draft {
-		l.unsynced += n
-	}
 	l.publish(active, n, int64(len(buf)))
 	return nil
 }
@@ -215,7 +212,7 @@ func (l *Log) seal(active *segment, buf []byte) (frames int64) {
 	if n := len(active.index); n > 0 {
 		last = active.index[n-1].pos
 	}
-	seal(buf, active.next, l.unsynced, func(seq int64, at int) {
+	seal(buf, active.next, func(seq int64, at int) {
 		frames++
 		if pos := active.size + int64(at); pos-last >= indexStep {
 			l.marks = append(l.marks, mark{seq, pos})
@@ -264,15 +261,15 @@ func (l *Log) publish(active *segment, frames, bytes int64) {
 
 // roll seals the active segment and begins the next one.
 func (l *Log) roll(active *segment) (*segment, error) {
-	if err := l.syncDraft(active); err != nil {
-		return nil, err
-	}
-	fresh, err := createSegment(l.o, active.next)
+	fresh, err := createSegment(l.o, active.next, !l.draft)
 	if err != nil {
 		if vfs.IsFull(err) {
 			return nil, full(err)
 		}
 		return nil, l.fail(fmt.Errorf("begin segment %d: %w", active.next, err))
+	}
+	if l.draft {
+		l.syncBehind(active)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -380,9 +377,10 @@ func (l *Log) DropBefore(seq int64) error {
 	return nil
 }
 
-// Close waits for the appends under way and closes the files; a read under way closes the one that it has.
+// Close waits for the appends, and the syncs of a draft, under way and closes the files; a read under way closes the one that it has.
 func (l *Log) Close() error {
 	l.commits.Close()
+	l.syncing.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

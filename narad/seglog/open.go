@@ -31,7 +31,7 @@ func Open(o Options) (*Log, error) {
 	}
 	var last *segment
 	if len(list) == 0 {
-		last, err = createSegment(o, o.Start)
+		last, err = createSegment(o, o.Start, !o.Draft)
 		list = append(list, last)
 	} else {
 		last = list[len(list)-1]
@@ -136,7 +136,7 @@ func recoverHeader(o Options, s *segment, f vfs.File, damage error) error {
 	if err := cut(o, s, f, 0); err != nil {
 		return err
 	}
-	if err := writeHeader(f, s.first); err != nil {
+	if err := writeHeader(f, s.first, true); err != nil {
 		return err
 	}
 	s.size = headerBytes

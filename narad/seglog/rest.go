@@ -33,7 +33,7 @@ func (l *Log) Rest(ctx context.Context, idle time.Duration) (bool, error) {
 func (l *Log) rest(idle time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Since(l.touched) < idle || l.unsynced > 0 { // only the file that was written to surely hears of a write that failed later
+	if time.Since(l.touched) < idle || l.draft { // only the file that was written to surely hears of a write that failed later
 		return nil
 	}
 	var errs error

@@ -77,8 +77,8 @@ func listSegments(fsys vfs.FS, dir string) ([]*segment, error) {
 	return list, nil
 }
 
-// createSegment makes an empty segment that survives a power loss.
-func createSegment(o Options, first int64) (*segment, error) {
+// createSegment makes an empty segment. Synced, it survives a power loss.
+func createSegment(o Options, first int64, synced bool) (*segment, error) {
 	s := &segment{path: filepath.Join(o.Dir, segmentName(first)), first: first, next: first, size: headerBytes, loaded: true, newest: time.Now()}
 	f, err := o.FS.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -87,7 +87,7 @@ func createSegment(o Options, first int64) (*segment, error) {
 	if o.Preallocate {
 		_ = vfs.Preallocate(f, o.SegmentBytes) // a disk that has not so much room, or cannot, does without
 	}
-	if err = writeHeader(f, first); err == nil {
+	if err = writeHeader(f, first, synced); err == nil && synced {
 		err = o.FS.SyncDir(o.Dir)
 	}
 	if err != nil {
@@ -97,8 +97,8 @@ func createSegment(o Options, first int64) (*segment, error) {
 	return s, nil
 }
 
-func writeHeader(f vfs.File, first int64) error {
-	if _, err := f.WriteAt(segmentHeader(first), 0); err != nil {
+func writeHeader(f vfs.File, first int64, synced bool) error {
+	if _, err := f.WriteAt(segmentHeader(first), 0); err != nil || !synced {
 		return err
 	}
 	return f.Sync()
