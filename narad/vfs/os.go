@@ -54,8 +54,22 @@ func (osFS) lockDir(dir string) (io.Closer, error) {
 	return f, nil
 }
 
-// osFile is a file on the real disk. Reading and writing are those of package os.
+// writeBytes is what is written at once. Linux takes several times as long for the same bytes when a call has more than 2 MiB of new ones
+// (ext4 of 6.18; BenchmarkWrite).
+const writeBytes = 1 << 20
+
+// osFile is a file on the real disk. Reading is that of package os.
 type osFile struct{ *os.File }
+
+// WriteAt writes p in pieces.
+func (f osFile) WriteAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) && err == nil {
+		var wrote int
+		wrote, err = f.File.WriteAt(p[n:min(len(p), n+writeBytes)], off+int64(n))
+		n += wrote
+	}
+	return n, err
+}
 
 func (f osFile) Sync() error { return datasync(f.File) }
 

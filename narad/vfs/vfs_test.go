@@ -1,9 +1,11 @@
 package vfs
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -25,6 +27,10 @@ func TestConformance(t *testing.T) {
 			fsys, dir := fresh(t)
 			conformFiles(t, fsys, dir)
 		})
+		t.Run(name+" large writes", func(t *testing.T) {
+			fsys, dir := fresh(t)
+			conformLarge(t, fsys, dir)
+		})
 		t.Run(name+" names", func(t *testing.T) {
 			fsys, dir := fresh(t)
 			conformNames(t, fsys, dir)
@@ -33,6 +39,23 @@ func TestConformance(t *testing.T) {
 			fsys, dir := fresh(t)
 			conformLocks(t, fsys, dir)
 		})
+	}
+}
+
+// conformLarge writes more than goes to a disk at once.
+func conformLarge(t *testing.T, fsys FS, dir string) {
+	f, err := fsys.OpenFile(filepath.Join(dir, "large"), os.O_RDWR|os.O_CREATE, 0o600)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	for _, size := range []int{1, writeBytes, writeBytes + 1, 3*writeBytes - 1} {
+		want, got := make([]byte, size), make([]byte, size)
+		_, _ = rand.NewChaCha8([32]byte{byte(size)}).Read(want) // it never fails
+		n, err := f.WriteAt(want, 7)
+		require.NoError(t, err)
+		require.Equal(t, size, n)
+		_, err = f.ReadAt(got, 7)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(want, got), size)
 	}
 }
 
