@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"narad.example/narad/client"
@@ -148,8 +149,11 @@ func measureMove(ctx context.Context, s *stand) (map[string]sample, error) {
 	if size == 0 {
 		return nil, fmt.Errorf("%s owns nothing that could move", leaves.name)
 	}
+	if err = warm(ctx, s.path(leaves.name), s.path(t.name+"-warm")); err != nil {
+		return nil, err
+	}
 	reference, err := copyFiles(ctx, s.path(leaves.name), s.path(t.name+"-copy")) // first: a move deletes them
-	if err != nil {
+	if err = errors.Join(err, os.RemoveAll(s.path(t.name+"-copy"))); err != nil {
 		return nil, err
 	}
 	floor, err := s.copyOverTLS(ctx, s.path(leaves.name), s.path(t.name+"-sent"))
