@@ -16,7 +16,7 @@ import (
 // slow is a network on which each read takes a while; it notes how many are on it at once.
 type slow struct {
 	Caller
-	mu         sync.Mutex // guards what follows
+	mu        sync.Mutex // guards what follows
 	now, most int
 }
 

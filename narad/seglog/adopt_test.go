@@ -45,7 +45,7 @@ func TestAdoptedFramesAreTheSame(t *testing.T) {
 		require.NoError(t, err)
 		both.Free()
 		put(t, to, 4, 300)
-		require.EqualValues(t, first+20, to.Next())
+		require.Equal(t, first+20, to.Next())
 		check(t, to, 1000, 1<<20, size(300))
 		require.NoError(t, to.Close())
 		check(t, open(t, to.o), 1000, 1<<20, size(300))
