@@ -3,7 +3,10 @@ package faults
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -64,6 +67,20 @@ func TestCutsBetweenProcessesLandAndHeal(t *testing.T) {
 			require.False(t, do(unparted{rig, rig.(cluster.Parted)}), what)
 		}
 	}
+}
+
+// A connection that ends by itself was cut, in order or not; one that stays open was not.
+//
+// covers: HAR-02
+func TestHowAConnectionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		require.NoError(t, ended(near, time.Now().Add(within)))
+		time.AfterFunc(within/2, func() { _ = far.Close() })
+		require.ErrorIs(t, ended(near, time.Now().Add(within)), errEnded)
+		require.NoError(t, near.Close())
+		require.ErrorIs(t, ended(near, time.Now().Add(within)), io.ErrClosedPipe)
+	})
 }
 
 // A toxic between processes lands by what its own probes and the nodes meet, and heals.
