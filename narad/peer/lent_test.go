@@ -3,11 +3,14 @@ package peer
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,6 +57,31 @@ type counted struct {
 func (c *counted) Write(b []byte) (int, error) {
 	c.writes = append(c.writes, bytes.Clone(b))
 	return len(b), c.err
+}
+
+// A connection that is closed while a write of it gets nowhere ends at once.
+func TestCloseWaitsForNoWrite(t *testing.T) {
+	cert, err := throwAway()
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		below := &gathering{Conn: near}
+		s := session{tls.Client(below, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}), below}
+		other := tls.Server(far, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true})
+		var all sync.WaitGroup
+		all.Go(func() { _ = other.HandshakeContext(t.Context()) })
+		require.NoError(t, s.HandshakeContext(t.Context()))
+		all.Wait()
+		var wrote error
+		all.Go(func() { _, wrote = s.Write(make([]byte, 1<<20)) })
+		synctest.Wait()
+		begun := time.Now()
+		require.NoError(t, s.Close())
+		all.Wait()
+		require.Error(t, wrote)
+		require.Zero(t, time.Since(begun))
+		require.NoError(t, far.Close())
+	})
 }
 
 func TestWritesAreGathered(t *testing.T) {

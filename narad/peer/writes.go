@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
 // session is a TLS connection whose writes reach the one below whole. TLS would write its records of 16 KiB one by one, a system call for each,
@@ -23,9 +24,18 @@ func (s session) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// Close ends the connection. While a write is under way it does so without a goodbye, for which it would wait, as TLS itself does.
+func (s session) Close() error {
+	if s.below.busy.Load() {
+		return s.below.Close()
+	}
+	return s.Conn.Close()
+}
+
 // gathering is a connection that keeps what is written to it between hold and release, and writes it at once then.
 type gathering struct {
 	net.Conn
+	busy atomic.Bool // from hold to the end of release
 
 	mu     sync.Mutex // guards what follows
 	holds  bool
@@ -48,6 +58,7 @@ func (g *gathering) Write(b []byte) (int, error) {
 }
 
 func (g *gathering) hold() {
+	g.busy.Store(true)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.holds = true
@@ -55,6 +66,7 @@ func (g *gathering) hold() {
 
 // release writes what was held.
 func (g *gathering) release() error {
+	defer g.busy.Store(false)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.holds = false
