@@ -69,7 +69,7 @@ type Power struct {
 	Node  string
 	Torn  bool
 	Flap  *Flap
-	Dying func(ctx context.Context) // called before each cut; may be nil
+	Dying Dying // of each cut
 
 	flapping *flapping
 	lost     int
@@ -123,9 +123,7 @@ func (p *Power) cut(ctx context.Context, rig cluster.Rig, rnd *rand.Rand) (bool,
 	if err != nil {
 		return false, err
 	}
-	if p.Dying != nil {
-		p.Dying(ctx)
-	}
+	ended := p.Dying.before(ctx, false)
 	var pick func(int) int
 	if p.Torn {
 		pick = rnd.IntN
@@ -134,6 +132,7 @@ func (p *Power) cut(ctx context.Context, rig cluster.Rig, rnd *rand.Rand) (bool,
 	if err != nil {
 		return false, err
 	}
+	ended()
 	p.lost += lost
 	return silence(ctx, n) != nil && !n.Running(), nil
 }

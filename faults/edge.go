@@ -139,7 +139,7 @@ type Config struct {
 	Label string
 	Node  string
 	Set   map[string]any
-	Dying func(ctx context.Context) // called before each of the two stops
+	Dying Dying // of each of the two stops
 }
 
 // Name is the label, or what the fault is.
@@ -184,12 +184,11 @@ func (c *Config) restart(ctx context.Context, rig cluster.Rig, over map[string]a
 	}
 	begin := time.Now()
 	if n.Running() {
-		if c.Dying != nil {
-			c.Dying(ctx)
-		}
+		ended := c.Dying.before(ctx, true)
 		if err = n.Stop(ctx); err != nil {
 			return false, nil, err
 		}
+		ended()
 	}
 	gone := answers(ctx, n)
 	if err = node.Reconfigure(ctx, over); err != nil {

@@ -61,6 +61,17 @@ func Do(ctx context.Context, rig cluster.Rig, f Fault, hold time.Duration, epoch
 	return line, nil
 }
 
+// Dying is called before a fault ends a node, and what it returns when the node has ended; on a loaded machine that takes a while, in which the node
+// goes on. Graceful says that the node is told to end. A nil one does nothing.
+type Dying func(ctx context.Context, graceful bool) (ended func())
+
+func (d Dying) before(ctx context.Context, graceful bool) (ended func()) {
+	if d == nil {
+		return func() {}
+	}
+	return d(ctx, graceful)
+}
+
 // described is what the ledger wants to know of a fault beside its name.
 type described interface{ about() (kind, on string) }
 

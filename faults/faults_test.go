@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -115,24 +116,32 @@ func TestAnEarlyEndHeals(t *testing.T) {
 
 func TestProcessFaults(t *testing.T) {
 	rig := start(t)
-	do := func(kind string, stay bool) {
+	n, err := rig.Node("source-1")
+	require.NoError(t, err)
+	var ends []string
+	dying := func(_ context.Context, graceful bool) func() {
+		ends = append(ends, fmt.Sprintf("graceful: %t, running: %t", graceful, n.Running()))
+		return func() { ends = append(ends, fmt.Sprintf("running: %t", n.Running())) }
+	}
+	do := func(kind string, stay bool, dies ...string) {
 		t.Helper()
-		f, err := New(Spec{Kind: kind, Node: "source-1", Stay: stay})
-		require.NoError(t, err)
-		line, err := Do(t.Context(), rig, f, short, time.Now(), seeded())
-		require.NoError(t, err)
+		ends = nil
+		f, failed := New(Spec{Kind: kind, Node: "source-1", Stay: stay, Dying: dying})
+		require.NoError(t, failed)
+		line, failed := Do(t.Context(), rig, f, short, time.Now(), seeded())
+		require.NoError(t, failed)
 		require.True(t, line.Landed, "%s: %v", kind, line.Evidence)
 		require.Equal(t, kind, line.Kind)
 		require.Equal(t, "source-1", line.On)
+		require.Equal(t, dies, ends, kind)
 	}
-	n, err := rig.Node("source-1")
-	require.NoError(t, err)
-	do(Kill, false)
-	do(Stop, false)
+	killed, stopped := []string{"graceful: false, running: true", "running: false"}, []string{"graceful: true, running: true", "running: false"}
+	do(Kill, false, killed...)
+	do(Stop, false, stopped...)
 	do(Pause, false)
-	do(Restart, false)
+	do(Restart, false, stopped...)
 	require.True(t, n.Running())
-	do(Kill, true)
+	do(Kill, true, killed...)
 	require.False(t, n.Running())
 	line, err := Do(t.Context(), rig, &Process{Kind: Pause, Node: "source-1"}, short, time.Now(), seeded())
 	require.ErrorContains(t, err, "does not run")

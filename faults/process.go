@@ -28,8 +28,8 @@ type Process struct {
 	Stay  bool          // kill and stop: the node stays down, a start elsewhere brings it back
 	Slow  time.Duration // how long the node stands still once it is started
 
-	Unaudited bool                      // kill: not before the node has committed a remote write, and then before its audit line
-	Dying     func(ctx context.Context) // called right before such a kill
+	Unaudited bool // kill: not before the node has committed a remote write, and then before its audit line
+	Dying     Dying
 }
 
 // Name is the label, or what the fault is.
@@ -73,9 +73,11 @@ func (p *Process) Inject(ctx context.Context, rig cluster.Rig, _ *rand.Rand) (bo
 	}
 	switch p.Kind {
 	case Kill:
+		ended := p.Dying.before(ctx, false)
 		err = n.Kill(ctx)
+		ended()
 	case Stop, Restart:
-		err = n.Stop(ctx)
+		err = p.stop(ctx, n)
 	case Start:
 		return p.started(ctx, n, begin)
 	case Pause:
@@ -93,6 +95,13 @@ func (p *Process) Inject(ctx context.Context, rig cluster.Rig, _ *rand.Rand) (bo
 	return landed, e, nil
 }
 
+// stop ends the node as it is meant to.
+func (p *Process) stop(ctx context.Context, n cluster.Node) error {
+	ended := p.Dying.before(ctx, true)
+	defer ended()
+	return n.Stop(ctx)
+}
+
 // commitLimit is how long an unaudited kill waits for the write that it is meant for.
 const commitLimit = 30 * time.Second
 
@@ -100,10 +109,12 @@ const commitLimit = 30 * time.Second
 func (p *Process) unaudited(ctx context.Context, n cluster.Node) (bool, Evidence, error) {
 	soon, cancel := context.WithTimeout(ctx, commitLimit)
 	defer cancel()
-	request, index, err := n.(cluster.Unaudited).KillUnaudited(soon, p.Dying)
+	ended := Dying(nil).before(ctx, false)
+	request, index, err := n.(cluster.Unaudited).KillUnaudited(soon, func(ctx context.Context) { ended = p.Dying.before(ctx, false) })
 	if err != nil {
 		return false, nil, err
 	}
+	ended()
 	landed, e := p.gone(ctx, n)
 	e[ledger.CommittedRequest], e[ledger.CommittedIndex] = request, index
 	return landed && request != "", e, nil

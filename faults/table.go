@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -18,9 +17,9 @@ type Spec struct {
 	Toxic cluster.Toxic // of a toxic; its Type may be empty, it is the kind
 	Flap  *Flap         // of cut, toxics and losses of power
 
-	Disk        cluster.DiskFault         // of a disk; its Kind may be empty, it is the kind
-	Step, Drift time.Duration             // of a clock
-	Dying       func(ctx context.Context) // called before each loss of power, the stops of a config, and an unaudited kill
+	Disk        cluster.DiskFault // of a disk; its Kind may be empty, it is the kind
+	Step, Drift time.Duration     // of a clock
+	Dying       Dying             // of each fault that ends a node
 
 	Face    string        // of tls
 	Answers []string      // of dns
@@ -54,10 +53,10 @@ var Table = []Row{
 	{Start, "a node that is down starts", process},
 	{Restart, "a node ends as it is meant to and starts again", process},
 	{Transferred, "a leader hands its lead over", func(s Spec) Fault {
-		return &Transfer{Process: Process{Label: s.Label, Kind: Transferred, Node: s.Node}}
+		return &Transfer{Process: Process{Label: s.Label, Kind: Transferred, Node: s.Node, Dying: s.Dying}}
 	}},
 	{Upgraded, "a node of an older release ends as it is meant to and starts as the present one", func(s Spec) Fault {
-		return &Upgrade{Process: Process{Label: s.Label, Kind: Upgraded, Node: s.Node, Slow: s.Slow}}
+		return &Upgrade{Process: Process{Label: s.Label, Kind: Upgraded, Node: s.Node, Slow: s.Slow, Dying: s.Dying}}
 	}},
 	{Muted, "others that dial a node meet somebody who never answers", func(s Spec) Fault {
 		return &Mute{Label: s.Label, Node: s.Node, Carries: s.Parted.Carries, Says: s.Says}

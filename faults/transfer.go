@@ -57,7 +57,7 @@ func (f *Transfer) Inject(ctx context.Context, rig cluster.Rig, _ *rand.Rand) (b
 		term = stepper.Term()
 		err = stepper.StepDown(ctx)
 	} else {
-		err = n.Stop(ctx)
+		err = f.stop(ctx, n)
 	}
 	if err != nil {
 		return false, e, err

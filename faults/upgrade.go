@@ -44,7 +44,7 @@ func (u *Upgrade) Inject(ctx context.Context, rig cluster.Rig, _ *rand.Rand) (bo
 	if u.was, err = cluster.IsOlder(ctx, n); err != nil {
 		return false, nil, err
 	}
-	if err = n.Stop(ctx); err != nil {
+	if err = u.stop(ctx, n); err != nil {
 		return false, nil, err
 	}
 	gone, e := u.gone(ctx, n)

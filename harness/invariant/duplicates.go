@@ -115,7 +115,7 @@ func afterDeaths(s *ledger.Scenario, remote string) int64 {
 func cutByStop(s *ledger.Scenario, d ledger.Death) (records int64) {
 	unsure := unsureTimes(s)
 	for _, r := range accepted(s) {
-		if r.Done >= d.LastSample && r.At <= d.At+stopWait && anyInDoubt([]ledger.WireRequest{r}, unsure) {
+		if r.Done >= d.LastSample && r.At <= max(d.At+stopWait, d.Over()) && anyInDoubt([]ledger.WireRequest{r}, unsure) {
 			records += int64(len(r.Records))
 		}
 	}
@@ -153,7 +153,7 @@ func counter(s *ledger.Scenario, name, label, value string) (total float64, samp
 
 // died tells whether a node died after one reading of its counters and before the next.
 func died(s *ledger.Scenario, node string, from, to int64) bool {
-	return slices.ContainsFunc(s.Facts.Deaths, func(d ledger.Death) bool { return d.Node == node && d.At >= from && d.At < to })
+	return slices.ContainsFunc(s.Facts.Deaths, func(d ledger.Death) bool { return d.Node == node && d.Over() >= from && d.Over() < to })
 }
 
 func isSeries(series, name, label, value string) bool {

@@ -86,7 +86,7 @@ func disturbances(s *ledger.Scenario) []period {
 		}
 	}
 	for _, d := range s.Facts.Deaths {
-		out = append(out, period{d.At, d.At + settle})
+		out = append(out, period{d.At, d.Over() + settle})
 	}
 	for i := range s.Operations {
 		if o := &s.Operations[i]; o.Kind == ledger.KindAdmin && slices.Contains([]string{"remote.update", "remote.create", "remote.delete", "remote.reencrypt"}, o.Action) {

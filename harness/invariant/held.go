@@ -13,7 +13,7 @@ import (
 type heldSlabs struct {
 	logs   map[string][]heldRecord // by "target topic parent/partition", in offset order
 	places map[string][]heldPlace  // by "target topic ID"
-	killed []int64                 // deaths that kept no lane marks
+	killed []period                // deaths that kept no lane marks
 }
 
 // heldRecord is one record that a link owes.
@@ -33,7 +33,7 @@ func newHeldSlabs(s *ledger.Scenario, remote string) *heldSlabs {
 	h := &heldSlabs{logs: map[string][]heldRecord{}, places: map[string][]heldPlace{}}
 	for _, d := range s.Facts.Deaths {
 		if !d.Graceful {
-			h.killed = append(h.killed, d.At)
+			h.killed = append(h.killed, period{d.At, d.Over()})
 		}
 	}
 	if len(h.killed) == 0 {
@@ -114,12 +114,12 @@ func about(o *ledger.Operation, l *ledger.Link) bool {
 func (h *heldSlabs) again(name string, before []ledger.WireRequest, r *ledger.WireRequest) bool {
 	first := before[0].At
 	for _, death := range h.killed {
-		if r.Done < death || before[len(before)-1].At > death {
+		if r.Done < death.from || before[len(before)-1].At > death.to {
 			continue
 		}
 		for _, p := range h.places[name] {
 			if slices.ContainsFunc(h.near(p), func(x heldRecord) bool {
-				return x.offset != p.offset && x.done > death-settle && (x.offset < p.offset || x.sought <= first)
+				return x.offset != p.offset && x.done > death.from-settle && (x.offset < p.offset || x.sought <= first)
 			}) {
 				return true
 			}

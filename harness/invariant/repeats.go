@@ -90,10 +90,10 @@ func unsureTimes(s *ledger.Scenario) []period {
 	}
 	for _, d := range s.Facts.Deaths {
 		if d.Graceful { // it waits for what is on the wire, keeps what it heard, and cuts the rest
-			out = append(out, period{d.At + stopWait - slowAnswer, d.At + stopWait + slowAnswer})
+			out = append(out, period{d.At + stopWait - slowAnswer, max(d.At+stopWait, d.Over()) + slowAnswer})
 			continue
 		}
-		out = append(out, period{d.At - settle, d.At})
+		out = append(out, period{d.At - settle, d.Over()})
 	}
 	for i := range s.Operations {
 		if o := &s.Operations[i]; o.Kind == ledger.KindAdmin && !strings.HasPrefix(o.Action, "user.") {

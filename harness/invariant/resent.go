@@ -157,7 +157,7 @@ func (g *gone) covers(r *ledger.WireRequest) bool {
 func uncounted(s *ledger.Scenario) *gone {
 	out := &gone{held: swallowed(s) != ""}
 	for _, d := range s.Facts.Deaths {
-		out.lost = append(out.lost, lost{period: period{lastCount(s, d.Node, d.At), d.At}})
+		out.lost = append(out.lost, lost{period: period{lastCount(s, d.Node, d.Over()), d.Over()}})
 	}
 	drained := s.Facts.Phases.Drained > 0 && len(s.Facts.Expect.Waits) == 0
 	seen := map[string]bool{}

@@ -118,6 +118,19 @@ func TestResendsThatNoCounterKept(t *testing.T) {
 	expect(t, resent, s, ledger.Pass, "b: 0 counted, 0 to 2 on the wire; c: 0 counted, 0 to 2")
 }
 
+// A loaded engine takes seconds to kill; what a node counts in them nobody reads.
+// covers: HAR-09
+func TestResendsWhileANodeIsBeingKilled(t *testing.T) {
+	s := failing(0, func(r *ledger.WireRequest) { r.At, r.Done = 50_000, 50_001 })
+	for _, at := range []int64{45_000, 90_000} {
+		s.Samples = append(s.Samples, ledger.Sample{At: at, Node: "source-1", Metrics: map[string]float64{resentSeries: 0}})
+	}
+	s.Facts.Deaths = []ledger.Death{{Node: "source-1", At: 46_000}}
+	expect(t, resent, s, ledger.Fail, "counted 0")
+	s.Facts.Deaths[0].Ended = 50_500
+	expect(t, resent, s, ledger.Pass, "0 counted, 0 to 2")
+}
+
 // covers: HAR-09
 func TestResendsInconclusive(t *testing.T) {
 	expect(t, resent, lacking(hand(6), ledger.LinksName), ledger.Inconclusive, "links.jsonl: absent")

@@ -88,16 +88,19 @@ func (f *Facts) Planned(at int64) int64 {
 	return at + by
 }
 
-// Death is one end of a source node's process. Sent is what it had on its links since the last sample, which bounds what a
-// node that died by itself may send again.
+// Death is one end of a source node's process: after At, which is right before it was asked for.
 type Death struct {
 	Node       string `json:"node"`
 	At         int64  `json:"at_ms"`
+	Ended      int64  `json:"ended_ms,omitempty"` // by then it was over; 0 when that is not known
 	Asked      bool   `json:"asked"`              // the harness did it
 	Graceful   bool   `json:"graceful,omitempty"` // it was told to end, so that its cursors keep what they know (DEC-09)
 	Cursors    int    `json:"cursors"`            // cursors that it ran (of all links)
 	LastSample int64  `json:"last_sample"`        // when its counters were last read
 }
+
+// Over is a time by which the node had ended. A loaded engine takes seconds to kill, in which the node goes on sending and counting.
+func (d *Death) Over() int64 { return max(d.At, d.Ended) }
 
 // Step is one step of a fake's script with its use.
 type Step struct {

@@ -142,6 +142,15 @@ func TestAStartWaitsForTheKill(t *testing.T) {
 	}
 }
 
+// covers: HAR-05, HAR-09
+func TestADeathIsOverWhenTheKillIs(t *testing.T) {
+	_, folder := playIn(t, calm+"faults: [{at: 3s, for: 8s, kill: source-1}]\n", func(r *memRig) { r.kills = 4 * time.Second })
+	require.Len(t, folder.Facts.Deaths, 1)
+	d := folder.Facts.Deaths[0]
+	require.InDelta(t, 4000, d.Over()-d.At, 50, "%+v", d)
+	require.False(t, d.Graceful)
+}
+
 func TestATargetThatStaysAwayIsNamed(t *testing.T) {
 	out, folder := playIn(t, calm+"expect: {drained: 30s}\n", func(r *memRig) { r.link.enabled, r.next = true, map[int]int{0: 1 << 30} })
 	require.Equal(t, ledger.Fail, out.Verdict)

@@ -40,7 +40,7 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 			return
 		}
 	}
-	spec.Dying = func(ctx context.Context) { p.beforeDeath(ctx, node, false) }
+	spec.Dying = func(ctx context.Context, graceful bool) func() { return p.beforeDeath(ctx, node, graceful) }
 	made, err := faults.New(spec)
 	if err != nil {
 		p.trouble("%v", err)
@@ -52,9 +52,6 @@ func (p *play) one(ctx context.Context, f scenarios.Fault, name, on string) {
 	if ends || spec.Kind == faults.Start || spec.Kind == faults.Pause {
 		p.doom(node, true)
 		defer p.doom(node, false)
-	}
-	if ends && !f.Unaudited {
-		p.beforeDeath(ctx, node, spec.Kind != faults.Kill)
 	}
 	if f.For <= 0 && (ends || spec.Kind == faults.Start) {
 		// On a slow machine a kill may take longer than until the start that follows it, which would have it prove nothing.
@@ -188,12 +185,12 @@ func (p *play) closeOpen(node string) {
 	}
 }
 
-// beforeDeath reads a node's counters, because they die with it (HAR-09), and notes how many cursors it runs.
-func (p *play) beforeDeath(ctx context.Context, name string, graceful bool) {
+// beforeDeath reads a node's counters, because they die with it (HAR-09), and notes how many cursors it runs. What it returns notes when it was over.
+func (p *play) beforeDeath(ctx context.Context, name string, graceful bool) (ended func()) {
 	n, err := p.rig.Node(name)
 	if err != nil {
 		p.trouble("%v", err)
-		return
+		return func() {}
 	}
 	last := p.lookAt(ctx, n)
 	if !last.Silent {
@@ -202,12 +199,14 @@ func (p *play) beforeDeath(ctx context.Context, name string, graceful bool) {
 		}
 	}
 	if n.Side() != cluster.Source {
-		return
+		return func() {}
 	}
-	cursors := p.cursorsOf(ctx, name)
+	cursors, nth := p.cursorsOf(ctx, name), 0
 	p.change(func(f *ledger.Facts) {
+		nth = len(f.Deaths)
 		f.Deaths = append(f.Deaths, ledger.Death{Node: name, At: p.now(), Asked: true, Graceful: graceful, Cursors: cursors, LastSample: last.At})
 	})
+	return func() { p.change(func(f *ledger.Facts) { f.Deaths[nth].Ended = p.now() }) }
 }
 
 // cursorsOf counts the cursors that run on a node, all of them when the listing names none of the rig's nodes.

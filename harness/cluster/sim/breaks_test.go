@@ -151,7 +151,13 @@ func TestALossOfPowerTakesWhatWasNotSynced(t *testing.T) {
 		require.NoError(t, err)
 		cuts := 0
 		line, acknowledged := whileProducing(t, r, faults.Spec{
-			Kind: "torn", Flap: &faults.Flap{On: 200 * time.Millisecond, Off: 600 * time.Millisecond}, Dying: func(context.Context) { cuts++ },
+			Kind: "torn", Flap: &faults.Flap{On: 200 * time.Millisecond, Off: 600 * time.Millisecond}, Dying: func(_ context.Context, graceful bool) func() {
+				require.False(t, graceful)
+				return func() {
+					require.False(t, n.Running())
+					cuts++
+				}
+			},
 		})
 		require.True(t, line.Landed, "%v", line.Evidence)
 		require.Equal(t, line.Evidence["times_on"], cuts)

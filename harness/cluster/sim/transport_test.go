@@ -101,13 +101,16 @@ func TestAnotherConfigurationUntilTheHeal(t *testing.T) {
 		require.NoError(t, err)
 		ports := func() []int { return n.(*simNode).settings().Remotes.AllowedPorts }
 		own := ports()
-		deaths := 0
+		var deaths []bool
 		line := during(t, r, faults.Spec{
-			Kind: "config", Node: "source-1", Set: map[string]any{"remotes": map[string]any{"allowed_ports": []int{1}}}, Dying: func(context.Context) { deaths++ },
+			Kind: "config", Node: "source-1", Set: map[string]any{"remotes": map[string]any{"allowed_ports": []int{1}}},
+			Dying: func(_ context.Context, graceful bool) func() {
+				return func() { deaths = append(deaths, graceful && !n.Running()) }
+			},
 		}, func() { require.Equal(t, []int{1}, ports()) })
 		require.True(t, line.Landed, "%v", line.Evidence)
 		require.Equal(t, own, ports())
-		require.Equal(t, 2, deaths)
+		require.Equal(t, []bool{true, true}, deaths)
 		require.Error(t, n.(*simNode).Reconfigure(t.Context(), nil), "it runs")
 	})
 }
