@@ -20,6 +20,7 @@ func (p *Partition) Retain(retention time.Duration) (dropped int64, err error) {
 	limit := p.now().Add(-retention).UnixMilli()
 	infos := p.log.Segments()
 	keep := infos[0].First
+	var full error // of a disk without room for the next segment, which the older ones make
 	for i, info := range infos {
 		if info.Next == info.First {
 			break
@@ -31,11 +32,13 @@ func (p *Partition) Retain(retention time.Duration) (dropped int64, err error) {
 		if newest >= limit {
 			break
 		}
-		keep = info.Next
 		if i == len(infos)-1 {
-			if err = p.log.Seal(context.Background()); err != nil {
-				return 0, fmt.Errorf("retain: %w", err)
+			if full = p.log.Seal(context.Background()); full != nil && !errors.Is(full, seglog.ErrFull) {
+				return 0, fmt.Errorf("retain: %w", full)
 			}
+		}
+		if full == nil {
+			keep = info.Next
 		}
 	}
 	// A commit that came between reading the times and sealing is in the last segment too: look again before it goes.
@@ -45,7 +48,7 @@ func (p *Partition) Retain(retention time.Duration) (dropped int64, err error) {
 		}
 	}
 	before := p.Oldest()
-	err = p.log.DropBefore(keep)
+	err = errors.Join(full, p.log.DropBefore(keep))
 	dropped = p.Oldest() - before
 	p.forget()
 	if err != nil {

@@ -92,3 +92,32 @@ func TestABatchDoesNotKeepWhatItWasLent(t *testing.T) {
 	b.Free()
 	require.Same(t, own, &b.buf[:1][0])
 }
+
+// What a batch joined, whose append failed, may be joined again.
+func TestJoinedAgainAfterAFullDisk(t *testing.T) {
+	from, mem := open(t, Options{FS: vfs.NewMem(), Dir: "a"}), vfs.NewMem()
+	put(t, from, 3, 40)
+	run := NewBatch()
+	require.NoError(t, run.Adopt(runOf(t, from, 0, 3), 0, func([]byte) error { return nil }))
+	to := open(t, Options{FS: mem, Dir: "b"})
+	for _, room := range []int64{10, 10, 0} {
+		if room > 0 {
+			mem.SetCapacity(mem.Used() + room)
+		} else {
+			mem.SetCapacity(0)
+		}
+		b := NewBatch()
+		b.Join(run)
+		_, err := to.Append(t.Context(), b)
+		b.Free()
+		if room > 0 {
+			require.ErrorIs(t, err, ErrFull)
+			continue
+		}
+		require.NoError(t, err)
+	}
+	var buf Buffer
+	frames, err := to.Read(0, 10, 1000, &buf)
+	require.NoError(t, err)
+	require.Len(t, frames, 3)
+}

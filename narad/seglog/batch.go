@@ -69,6 +69,7 @@ func (b *Batch) Join(other *Batch) {
 	}
 	b.large = b.large || other.large
 	b.take(other.buf, other.count)
+	other.spent = true // an Append of b writes into what it was lent
 }
 
 // take adds count frames, which are copied only where others stand before them.
@@ -115,7 +116,7 @@ func (b *Batch) renew() {
 	b.spent = false
 }
 
-// seal writes sequence numbers into the frames of a group, which Add made, the first of them seq, and ends their checksums. visit hears where each
+// seal writes sequence numbers into the frames of a group, which Add or Adopt made, the first of them seq, and ends their checksums. visit hears where each
 // frame begins.
 func seal(buf []byte, seq int64, visit func(seq int64, at int)) {
 	for at, back := 0, 0; at < len(buf); seq, back = seq+1, back+1 {

@@ -33,8 +33,8 @@ func (l *Log) settle(active *segment) error {
 	return nil
 }
 
-// syncBehind begins to sync a segment of a draft that nothing is appended to any more, or not before that has ended. What fails is found by
-// Failed, and by whoever waits for the end.
+// syncBehind begins to sync a segment of a draft that nothing is appended to any more, or not before that has ended. It waits while openFiles
+// of them are under way. What fails is found by Failed.
 func (l *Log) syncBehind(s *segment) {
 	file, err := l.appendFile(s)
 	if err != nil {
@@ -44,7 +44,9 @@ func (l *Log) syncBehind(s *segment) {
 	l.mu.Lock()
 	s.refs++ // the file stays open: only the one that was written to surely hears of a write that failed later
 	l.mu.Unlock()
+	l.behind <- struct{}{}
 	l.syncing.Go(func() {
+		defer func() { <-l.behind }()
 		if err := l.syncFile(file); err != nil {
 			_ = l.fail(fmt.Errorf("sync %s: %w", s.path, err))
 		}

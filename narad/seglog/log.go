@@ -28,7 +28,7 @@ type Options struct {
 	Draft        bool  // Append does not sync until Settle; whoever does not come to Settle deletes the files, which may not open again
 	Preallocate  bool  // reserve the room of a segment when it is begun, as far as the disk can; a sealed one gives back what it did not use
 
-	OnSync func(time.Duration)                    // hears how long each sync of a group took; may be nil
+	OnSync func(time.Duration)                    // hears how long each sync of a group, or of a draft's segment, took, and those at once; may be nil
 	OnTorn func(path string, offset, bytes int64) // hears that Open cut a torn tail; may be nil
 }
 
@@ -48,7 +48,9 @@ type Log struct {
 	group   []byte         // joins the batches of a group; the leader of the cycle owns it
 	marks   []mark         // of the group in work; the leader owns it
 	draft   bool           // the leader owns it, and the next: what is appended waits for Settle
-	syncing sync.WaitGroup // the sealed segments of a draft that are being synced
+	due     bool           // the leader owns it: a segment could not be begun, and its file may already say where the active one ends
+	behind  chan struct{}  // held by each sync of a draft's segment that is under way, so that a slow disk holds the appends up
+	syncing sync.WaitGroup // those syncs
 	durable cycle.Signal
 	next    atomic.Int64
 
@@ -78,7 +80,7 @@ type request struct {
 }
 
 func newLog(o Options, list []*segment) *Log {
-	l := &Log{o: o, list: list, draft: o.Draft, touched: time.Now()}
+	l := &Log{o: o, list: list, draft: o.Draft, behind: make(chan struct{}, openFiles), touched: time.Now()}
 	l.next.Store(list[len(list)-1].next)
 	l.commits = cycle.New(l.commit, func(r *request) int64 {
 		if r.batch == nil {
@@ -153,7 +155,7 @@ func (l *Log) commitGroup(requests []*request) error {
 		}
 	}
 	used := active.size > headerBytes
-	if used && (wish || batches > 0 && active.size+int64(bytes) > l.o.SegmentBytes) {
+	if used && (wish || batches > 0 && (l.due || active.size+int64(bytes) > l.o.SegmentBytes)) {
 		fresh, err := l.roll(active)
 		if err != nil {
 			return err
@@ -259,15 +261,18 @@ func (l *Log) publish(active *segment, frames, bytes int64) {
 	l.durable.Fire()
 }
 
-// roll seals the active segment and begins the next one.
+// roll seals the active segment and begins the next one. After a full disk, which may leave a file of the next one, nothing is appended to the active
+// segment any more: an Open would take it to end where that file begins.
 func (l *Log) roll(active *segment) (*segment, error) {
 	fresh, err := createSegment(l.o, active.next, !l.draft)
 	if err != nil {
 		if vfs.IsFull(err) {
+			l.due = true
 			return nil, full(err)
 		}
 		return nil, l.fail(fmt.Errorf("begin segment %d: %w", active.next, err))
 	}
+	l.due = false
 	if l.draft {
 		l.syncBehind(active)
 	}
@@ -282,11 +287,13 @@ func (l *Log) roll(active *segment) (*segment, error) {
 	return fresh, nil
 }
 
-// fail poisons the log.
+// fail poisons the log. The first cause stays.
 func (l *Log) fail(cause error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.failure = fmt.Errorf("%w: %w", ErrFailed, cause)
+	if l.failure == nil {
+		l.failure = fmt.Errorf("%w: %w", ErrFailed, cause)
+	}
 	return l.failure
 }
 
@@ -324,60 +331,8 @@ func (l *Log) Next() int64 { return l.next.Load() }
 // Durable returns a channel that is closed when Next moves. Take it before asking for Next.
 func (l *Log) Durable() <-chan struct{} { return l.durable.Wait() }
 
-// SegmentInfo describes one segment: its first sequence number, the one after its last, the bytes of its file and when
-// it was last appended to.
-type SegmentInfo struct {
-	First, Next int64
-	Bytes       int64
-	Newest      time.Time
-}
-
-// Segments describes all segments, oldest first. The last is the one that is appended to.
-func (l *Log) Segments() []SegmentInfo {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	infos := make([]SegmentInfo, len(l.list))
-	for i, s := range l.list {
-		infos[i] = SegmentInfo{First: s.first, Next: s.next, Bytes: s.size, Newest: s.newest}
-	}
-	return infos
-}
-
-// DropBefore deletes the segments that lie whole below seq, never the last one. An error leaves them out of the log all
-// the same; their files are removed by the next call, or found again by the next Open.
-func (l *Log) DropBefore(seq int64) error {
-	l.dropping.Lock()
-	defer l.dropping.Unlock()
-	l.mu.Lock()
-	for len(l.list) > 1 && l.list[0].next <= seq {
-		s := l.list[0]
-		l.list = l.list[1:]
-		l.doomed = append(l.doomed, s.path)
-		s.gone = true
-		_ = s.closeFile() // it is about to be deleted
-	}
-	doomed := l.doomed
-	l.mu.Unlock()
-	// One at a time and oldest first, so that a crash in between leaves no hole.
-	for i, path := range doomed {
-		err := l.o.FS.Remove(path)
-		if err == nil {
-			err = l.o.FS.SyncDir(l.o.Dir)
-		}
-		if err != nil {
-			l.mu.Lock()
-			l.doomed = doomed[i:]
-			l.mu.Unlock()
-			return fmt.Errorf("drop segment: %w", err)
-		}
-	}
-	l.mu.Lock()
-	l.doomed = nil
-	l.mu.Unlock()
-	return nil
-}
-
-// Close waits for the appends, and the syncs of a draft, under way and closes the files; a read under way closes the one that it has.
+// Close waits for the appends, and the syncs of a draft, under way and closes the files; a read under way closes the one that it has. What a draft's
+// sync failed with is told by Failed.
 func (l *Log) Close() error {
 	l.commits.Close()
 	l.syncing.Wait()

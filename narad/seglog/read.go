@@ -1,11 +1,13 @@
 package seglog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sort"
 
 	"narad.example/narad/vfs"
@@ -168,21 +170,25 @@ func (s *segment) closeFile() error {
 	return f.Close()
 }
 
-// evict closes the file that was not used for longest while too many sealed segments are open. mu is held.
+// evict closes the files that were not used for longest while too many sealed segments are open. mu is held.
 func (l *Log) evict() {
 	open := 0
-	var oldest *segment
+	var idle []*segment
 	for _, s := range l.list[:len(l.list)-1] {
 		if s.file == nil {
 			continue
 		}
 		open++
-		if s.refs == 0 && (oldest == nil || s.used < oldest.used) {
-			oldest = s
+		if s.refs == 0 {
+			idle = append(idle, s)
 		}
 	}
-	if open > openFiles && oldest != nil {
-		_ = oldest.closeFile() // its bytes are synced, and a file that is only read has nothing to lose
+	if open <= openFiles {
+		return
+	}
+	slices.SortFunc(idle, func(a, b *segment) int { return cmp.Compare(a.used, b.used) })
+	for _, s := range idle[:min(open-openFiles, len(idle))] {
+		_ = s.closeFile() // its bytes are synced, and a file that is only read has nothing to lose
 	}
 }
 

@@ -34,9 +34,9 @@ type segment struct {
 	loaded bool      // index is whole
 	newest time.Time // of the last append
 	file   vfs.File  // nil while closed
-	refs   int       // reads under way
+	refs   int       // reads, and the sync behind, under way
 	used   int64     // tick of the last use
-	gone   bool      // dropped or the log closed: the last read closes the file
+	gone   bool      // dropped or the log closed: the last of those closes the file
 
 	// loading is held while the index of a sealed segment is read; it guards nothing.
 	loading sync.Mutex
